@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door: each target is one of scripts/, see there (scripts/<name> -h).
+
+BASE ?= 6.12
+TREE ?= post
+KDIR ?=
+AFTER ?= 10
+CPUS ?= 4
+TIMEOUT ?= 120
+ICOUNT ?=
+PROG ?=
+ARGS ?=
+ARCH ?= x86_64
+ONLY ?=
+export BASE TREE KDIR AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help run check tree kernel kunit kselftest guest flight-recorder series broken clean \
+	clean-cache
+help:
+	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
+	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
+	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
+	@echo 'make kernel           its kernel for the guest; prints where'
+	@echo 'make kunit            its unit tests, under the kernel'\''s own kunit.py, on ARCH'
+	@echo 'make kselftest        its self-tests, in the guest'
+	@echo 'make guest PROG=path  run programs there as root and exit with their status'
+	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
+	@echo 'make series           the patches for git am: build/$(BASE)/series/'
+	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
+	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
+	@echo
+	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
+	@echo 'TREE=$(TREE)  (of: stock pre core post onstock upto-NNNN)'
+	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
+	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
+	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
+	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
+	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
+	@echo 'ONLY=$(ONLY)  (broken: one patch)'
+
+run check kunit kselftest broken:
+	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
+
+tree kernel:
+	@scripts/install-packages
+	@scripts/$@
+
+guest:
+	@scripts/install-packages
+	@scripts/guest $(PROG)
+
+flight-recorder:
+	@scripts/$@
+
+series:
+	@scripts/install-packages
+	@scripts/write-series
+
+clean:
+	@rm -rf build
+
+clean-cache:
+	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/perf-overwrite"

@@ -1,0 +1,1112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the perf ring buffer.
+ *
+ * Two layers. The arithmetic of the head is compared with constants and with
+ * the model in ring_buffer_head_model.h, at the boundaries and exhaustively for
+ * a tiny ring. The output path is driven for real: a buffer from rb_alloc(), an
+ * event without a PMU that has it attached, and the functions that every writer
+ * calls. What they leave in the data pages is compared with a mirror, an array
+ * of bytes that is written one byte at a time.
+ *
+ * Nested writers are put exactly where they hurt: by hand between begin and
+ * end, and by a hardware breakpoint on one of the buffer's own words, whose
+ * handler runs between the instruction that touches the word and the next one,
+ * like an NMI.
+ *
+ * What can't be seen here: ordering between CPUs, as there is no reader on
+ * another one; anything that takes a mapping, a file descriptor or a PMU. The
+ * selftests in tools/testing/selftests/perf_events are for that.
+ */
+#include <kunit/test.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
+#include <linux/perf_event.h>
+#include <linux/poll.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+#include "ring_buffer_head.h"
+#include "ring_buffer_head_model.h"
+
+/* A record type of no kernel, so that nothing takes these for its own. */
+#define RB_TEST_RECORD		4242
+#define RB_TEST_ID		0x1122334455667788ULL
+#define RB_TEST_MAX_RECORD	0xfff8U
+
+/* Positions are modulo the word, so are the names for those below 0. */
+#define MINUS(x)		(0UL - (x))
+
+typedef int (*rb_begin_t)(struct perf_output_handle *handle,
+			  struct perf_sample_data *data,
+			  struct perf_event *event, unsigned int size);
+
+struct rb_test {
+	struct perf_event	event;
+	struct perf_buffer	*rb;
+	rb_begin_t		begin;
+	unsigned long		data_size;
+
+	/* What the buffer should look like, kept one byte at a time. */
+	u8			*mirror;
+	unsigned int		at;
+	unsigned long		head;
+
+	u8			*record;
+	u8			*nested;
+	atomic_t		wakeups;
+
+	/* The nested writer of a breakpoint. */
+	unsigned int		nested_size;
+	unsigned int		fire_at;
+	unsigned int		hits;
+	bool			fired;
+	int			nested_ret;
+};
+
+struct rb_test_record {
+	struct perf_event_header	header;
+	u64				seq;
+	u8				payload[];
+};
+
+struct rb_test_lost {
+	struct perf_event_header	header;
+	u64				id;
+	u64				lost;
+	u64				sample_id;
+};
+
+static void rb_test_wakeup(struct irq_work *work)
+{
+	struct rb_test *t = container_of(work, struct rb_test, event.pending_irq);
+
+	atomic_inc(&t->wakeups);
+}
+
+static int rb_test_init(struct kunit *test)
+{
+	struct rb_test *t;
+
+	t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->record = kunit_kzalloc(test, RB_TEST_MAX_RECORD, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->record);
+	t->nested = kunit_kzalloc(test, RB_TEST_MAX_RECORD, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->nested);
+
+	t->event.cpu = -1;
+	t->event.id = RB_TEST_ID;
+	init_irq_work(&t->event.pending_irq, rb_test_wakeup);
+
+	test->priv = t;
+
+	return 0;
+}
+
+static void rb_test_detach(struct rb_test *t)
+{
+	struct perf_buffer *rb = t->rb;
+
+	irq_work_sync(&t->event.pending_irq);
+	rcu_assign_pointer(t->event.rb, NULL);
+	synchronize_rcu();
+
+	t->rb = NULL;
+	if (rb)
+		rb_free(rb);
+}
+
+static void rb_test_exit(struct kunit *test)
+{
+	if (test->priv)
+		rb_test_detach(test->priv);
+}
+
+/*
+ * Attach a new buffer to the event, its head at @start: a start shortly before
+ * the end of the word has the head wrap in the middle of the test.
+ */
+static struct rb_test *rb_test_attach(struct kunit *test, int nr_pages,
+				      long watermark, bool backward,
+				      bool writable, unsigned long start)
+{
+	struct rb_test *t = test->priv;
+	struct perf_buffer *rb;
+
+	rb_test_detach(t);
+
+	rb = rb_alloc(nr_pages, watermark, -1,
+		      writable ? RING_BUFFER_WRITABLE : 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+
+	t->rb = rb;
+	t->data_size = (unsigned long)nr_pages * PAGE_SIZE;
+	t->event.attr.write_backward = backward;
+	t->begin = backward ? perf_output_begin_backward :
+			      perf_output_begin_forward;
+	atomic_set(&t->wakeups, 0);
+	atomic64_set(&t->event.lost_samples, 0);
+
+	t->head = start;
+	if (nr_pages) {
+		t->at = start % t->data_size;
+		t->mirror = kunit_kzalloc(test, t->data_size, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, t->mirror);
+	}
+
+	local_set(&rb->head, start);
+	local_set(&rb->wakeup, backward ? 0UL - start : start);
+	rb->user_page->data_head = start;
+	rb->user_page->data_tail = start;
+
+	rcu_assign_pointer(t->event.rb, rb);
+
+	return t;
+}
+
+static void rb_test_fill(u8 *buf, u64 seq, unsigned int size)
+{
+	struct rb_test_record *record = (struct rb_test_record *)buf;
+	unsigned int i;
+
+	record->header.type = RB_TEST_RECORD;
+	record->header.misc = 0;
+	record->header.size = size;
+	record->seq = seq;
+	for (i = 0; i < size - sizeof(*record); i++)
+		record->payload[i] = seq * 29 + i;
+}
+
+/* In pieces of all lengths: no boundary stays uncrossed by any for long. */
+static void rb_test_copy(struct perf_output_handle *handle, const u8 *buf,
+			 unsigned int size)
+{
+	unsigned int done = 0, len = 1;
+
+	while (done < size) {
+		len = min(len, size - done);
+		perf_output_copy(handle, buf + done, len);
+		done += len;
+		len = len % 61 + 3;
+	}
+}
+
+/* Write a record for real. Contains no expectation, as it may nest. */
+static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
+{
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	int ret;
+
+	rb_test_fill(buf, seq, size);
+	perf_sample_data_init(&data, 0, 0);
+	ret = t->begin(&handle, &data, &t->event, size);
+	if (ret)
+		return ret;
+
+	rb_test_copy(&handle, buf, size);
+	perf_output_end(&handle);
+
+	return 0;
+}
+
+/* Write the same bytes into the mirror. */
+static void rb_test_mirror(struct rb_test *t, const void *buf, unsigned int size)
+{
+	bool backward = t->event.attr.write_backward;
+	unsigned int at, i;
+
+	if (backward) {
+		for (i = 0; i < size; i++)
+			t->at = rb_model_step(t->at, t->data_size, true);
+		t->head -= size;
+	} else {
+		t->head += size;
+	}
+
+	at = t->at;
+	for (i = 0; i < size; i++) {
+		t->mirror[at] = ((const u8 *)buf)[i];
+		at = rb_model_step(at, t->data_size, false);
+	}
+	if (!backward)
+		t->at = at;
+}
+
+/* Data pages may be larger than PAGE_SIZE, what is mapped is contiguous. */
+static u8 *rb_test_byte(struct rb_test *t, unsigned long at)
+{
+	unsigned long page_size = PAGE_SIZE << page_order(t->rb);
+
+	return (u8 *)t->rb->data_pages[at / page_size] + at % page_size;
+}
+
+/* Copy from the data pages, starting where the position @pos is. */
+static void rb_test_read(struct rb_test *t, unsigned long pos, void *buf,
+			 unsigned int size)
+{
+	unsigned int at = pos % t->data_size, i;
+
+	for (i = 0; i < size; i++) {
+		((u8 *)buf)[i] = *rb_test_byte(t, at);
+		at = rb_model_step(at, t->data_size, false);
+	}
+}
+
+/* The whole of the data pages, the published and the reserved head. */
+static void rb_test_compare(struct kunit *test, struct rb_test *t)
+{
+	unsigned long at;
+
+	KUNIT_EXPECT_EQ(test, local_read(&t->rb->head), (long)t->head);
+	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, (u64)t->head);
+	KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
+
+	for (at = 0; at < t->data_size; at += PAGE_SIZE) {
+		if (memcmp(rb_test_byte(t, at), t->mirror + at, PAGE_SIZE))
+			break;
+	}
+	if (at == t->data_size)
+		return;
+
+	while (*rb_test_byte(t, at) == t->mirror[at])
+		at++;
+	KUNIT_FAIL(test, "byte %lu is %#x, not %#x, head %#lx", at,
+		   *rb_test_byte(t, at), t->mirror[at], t->head);
+}
+
+#define RB_PARAM_DESC(type)						\
+static void type##_desc(const struct type *param, char *desc)		\
+{									\
+	strscpy(desc, param->name, KUNIT_PARAM_DESC_SIZE);		\
+}
+
+/*
+ * The arithmetic: a reservation in a ring of four pages of 4096 bytes.
+ */
+struct rb_reserve_param {
+	const char	*name;
+	unsigned long	head;
+	unsigned long	size;
+	bool		backward;
+	unsigned long	new_head;
+	unsigned long	page;
+	unsigned long	offset;
+	unsigned long	bytes;
+};
+
+static const struct rb_reserve_param rb_reserve_params[] = {
+	/* name, head, size, backward, new head, page, offset, bytes */
+	{ "forward at 0", 0, 8, false, 8, 0, 0, 8 },
+	{ "forward at 1", 1, 8, false, 9, 0, 1, 9 },
+	{ "forward at 8", 8, 64, false, 72, 0, 8, 72 },
+	{ "forward to the end of a page", 4088, 8, false, 4096, 0, 4088, 4096 },
+	{ "forward across a page", 4088, 16, false, 4104, 0, 4088, 4104 },
+	{ "forward at a page", 4096, 8, false, 4104, 1, 0, 4104 },
+	{ "forward to the end", 16376, 8, false, 16384, 3, 4088, 16384 },
+	{ "forward across the end", 16376, 24, false, 16400, 3, 4088, 16400 },
+	{ "forward at the second lap", 16384, 8, false, 16392, 0, 0, 16392 },
+	{ "forward behind the second lap", 16392, 8, false, 16400, 0, 8, 16400 },
+	{ "forward the whole size", 0, 16384, false, 16384, 0, 0, 16384 },
+	{ "forward to the end of the word", MINUS(8), 8, false, 0, 3, 4088, 0 },
+	{ "forward across the word", MINUS(8), 24, false, 16, 3, 4088, 16 },
+	{ "forward at all ones", ULONG_MAX, 8, false, 7, 3, 4095, 7 },
+	{ "backward at 0", 0, 8, true, MINUS(8), 3, 4088, 8 },
+	{ "backward at 0, 64 bytes", 0, 64, true, MINUS(64), 3, 4032, 64 },
+	{ "backward at 1", 1, 8, true, MINUS(7), 3, 4089, 7 },
+	{ "backward to 0", 8, 8, true, 0, 0, 0, 0 },
+	{ "backward across 0", 8, 24, true, MINUS(16), 3, 4080, 16 },
+	{ "backward from a page", MINUS(4096), 8, true, MINUS(4104), 2, 4088,
+	  4104 },
+	{ "backward to a page", MINUS(4088), 8, true, MINUS(4096), 3, 0, 4096 },
+	{ "backward across a page", MINUS(4088), 16, true, MINUS(4104), 2, 4088,
+	  4104 },
+	{ "backward to the start", MINUS(16376), 8, true, MINUS(16384), 0, 0,
+	  16384 },
+	{ "backward across the start", MINUS(16376), 24, true, MINUS(16400), 3,
+	  4080, 16400 },
+	{ "backward at the second lap", MINUS(16384), 8, true, MINUS(16392), 3,
+	  4088, 16392 },
+	{ "backward the whole size", 0, 16384, true, MINUS(16384), 0, 0, 16384 },
+	{ "backward at all ones", ULONG_MAX, 8, true, MINUS(9), 3, 4087, 9 },
+	{ "backward at the size", 16384, 8, true, 16376, 3, 4088,
+	  MINUS(16376) },
+	{ "backward behind the size", 16392, 8, true, 16384, 0, 0,
+	  MINUS(16384) },
+};
+
+RB_PARAM_DESC(rb_reserve_param)
+KUNIT_ARRAY_PARAM(rb_reserve, rb_reserve_params, rb_reserve_param_desc);
+
+static void test_head_reserve(struct kunit *test)
+{
+	const struct rb_reserve_param *p = test->param_value;
+	unsigned long new = rb_head_reserve(p->head, p->size, p->backward);
+	unsigned long start = rb_head_start(p->head, new, p->backward);
+
+	KUNIT_EXPECT_EQ(test, new, p->new_head);
+	KUNIT_EXPECT_EQ(test, rb_head_page(start, 12, 4), p->page);
+	KUNIT_EXPECT_EQ(test, rb_head_page_offset(start, 12), p->offset);
+	KUNIT_EXPECT_EQ(test, rb_head_bytes(new, p->backward), p->bytes);
+}
+
+/*
+ * The arithmetic: what a reader of a writable mapping of 4096 bytes allows.
+ */
+struct rb_space_param {
+	const char	*name;
+	unsigned long	head;
+	unsigned long	tail;
+	bool		backward;
+	unsigned long	space;
+};
+
+static const struct rb_space_param rb_space_params[] = {
+	/* name, head, tail, backward, space */
+	{ "forward, empty at 0", 0, 0, false, 4095 },
+	{ "forward, empty at the size", 4096, 4096, false, 4095 },
+	{ "forward, empty at all ones", ULONG_MAX, ULONG_MAX, false, 4095 },
+	{ "forward, 8 bytes used", 8, 0, false, 4087 },
+	{ "forward, 8 bytes used across the end", 4100, 4092, false, 4087 },
+	{ "forward, 8 bytes used across the word", 4, MINUS(4), false, 4087 },
+	{ "forward, 8 bytes free", 4087, 0, false, 8 },
+	{ "forward, 7 bytes free", 4088, 0, false, 7 },
+	{ "forward, full", 4095, 0, false, 0 },
+	{ "forward, full across the word", 4091, MINUS(4), false, 0 },
+	{ "forward, tail ahead of the head", 0, 8, false, 7 },
+	{ "backward, empty at 0", 0, 0, true, 4095 },
+	{ "backward, empty at the size", 4096, 4096, true, 4095 },
+	{ "backward, empty at all ones", ULONG_MAX, ULONG_MAX, true, 4095 },
+	{ "backward, 8 bytes used", MINUS(8), 0, true, 4087 },
+	{ "backward, 8 bytes used across the end", 4092, 4100, true, 4087 },
+	{ "backward, 8 bytes used across the word", MINUS(4), 4, true, 4087 },
+	{ "backward, 8 bytes free", MINUS(4087), 0, true, 8 },
+	{ "backward, 7 bytes free", MINUS(4088), 0, true, 7 },
+	{ "backward, full", MINUS(4095), 0, true, 0 },
+	{ "backward, full across the word", MINUS(4091), 4, true, 0 },
+	{ "backward, tail ahead of the head", 8, 0, true, 7 },
+};
+
+RB_PARAM_DESC(rb_space_param)
+KUNIT_ARRAY_PARAM(rb_space, rb_space_params, rb_space_param_desc);
+
+static void test_head_space(struct kunit *test)
+{
+	const struct rb_space_param *p = test->param_value;
+	unsigned long size;
+
+	for (size = 0; size <= 4096 + 8; size++) {
+		KUNIT_ASSERT_EQ_MSG(test,
+				    rb_head_has_space(p->head, p->tail, 4096,
+						      size, p->backward),
+				    size <= p->space, "size %lu", size);
+	}
+}
+
+static void rb_test_model(struct kunit *test, const char *why,
+			  const struct rb_model_input *in)
+{
+	KUNIT_ASSERT_NULL_MSG(test, why,
+			      "%s: head %#lx tail %#lx size %lu of %lu, page shift %u, %s",
+			      why, in->head, in->tail, in->size, in->data_size,
+			      in->page_shift,
+			      in->backward ? "backward" : "forward");
+}
+
+/* The boundaries in every combination, for a buffer of two small pages. */
+static void test_head_boundaries(struct kunit *test)
+{
+	const unsigned long D = 512;
+	const unsigned long edges[] = {
+		0, 1, MINUS(1), 8, MINUS(8), D - 8, D - 1, D, D + 1, D + 8,
+		MINUS(D - 8), MINUS(D), MINUS(D + 8), 2 * D, MINUS(2 * D),
+		LONG_MAX, LONG_MIN, ULONG_MAX - 8,
+	};
+	const unsigned long sizes[] = {
+		0, 1, 8, 16, D / 2, D - 8, D - 1, D, D + 1, D + 8, 2 * D,
+	};
+	struct rb_model_input in = { .data_size = D, .page_shift = 8 };
+	unsigned int h, t, s;
+
+	for (h = 0; h < 2 * ARRAY_SIZE(edges); h++) {
+		in.backward = h & 1;
+		in.head = edges[h / 2];
+		for (s = 0; s < ARRAY_SIZE(sizes); s++) {
+			in.size = sizes[s];
+			rb_test_model(test, rb_model_reserve(&in), &in);
+			for (t = 0; t < ARRAY_SIZE(edges); t++) {
+				bool fits;
+
+				in.tail = edges[t];
+				fits = rb_head_has_space(in.head, in.tail, D,
+							 in.size, in.backward);
+				rb_test_model(test,
+					      fits == (in.size <= rb_model_space(&in)) ?
+					      NULL : "rb_head_has_space() is wrong",
+					      &in);
+			}
+		}
+	}
+}
+
+/* Several laps of a tiny ring: all heads, all tails, all sizes. */
+static void test_head_exhaustive(struct kunit *test)
+{
+	struct rb_model_input in = {
+		.head = MINUS(32),
+		.tail = MINUS(32),
+		.data_size = 16,
+	};
+	u64 runs = 0;
+
+	rb_test_model(test, rb_model_exhaust(&in, 64, 40, &runs), &in);
+
+	/* Tails: 64 * 64 * 41, reservations: 64 * 41 and two page sizes. */
+	KUNIT_EXPECT_EQ(test, runs, 2 * (64 * 64 * 41 + 64 * 41 * 2));
+}
+
+/*
+ * A buffer is born running, unless there is nowhere to write to.
+ */
+static void test_born_running(struct kunit *test)
+{
+	struct rb_test *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = rb_test_attach(test, 1, 0, i & 1, i & 2, 0);
+		KUNIT_EXPECT_FALSE(test, t->rb->paused);
+		KUNIT_EXPECT_EQ(test, t->rb->overwrite, !(i & 2));
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
+	}
+}
+
+static void test_born_paused(struct kunit *test)
+{
+	struct rb_test *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = rb_test_attach(test, 0, 0, i & 1, i & 2, 0);
+		KUNIT_EXPECT_TRUE(test, t->rb->paused);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), -ENOSPC);
+
+		rb_toggle_paused(t->rb, false);
+		KUNIT_EXPECT_TRUE(test, t->rb->paused);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 2, 64), -ENOSPC);
+
+		/* Nothing was lost: nothing could ever have been had. */
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, 0);
+	}
+}
+
+static void test_no_buffer(struct kunit *test)
+{
+	struct rb_test *t = test->priv;
+
+	t->begin = perf_output_begin;
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+}
+
+/*
+ * Records of changing sizes for many laps, each compared with the mirror.
+ */
+struct rb_laps_param {
+	const char	*name;
+	int		nr_pages;
+	bool		backward;
+	bool		writable;
+	bool		wrap;		/* of the head at the word, after two laps */
+	unsigned int	min_size;
+	unsigned int	max_size;
+};
+
+#define RB_TEST_LAPS	5
+
+static const struct rb_laps_param rb_laps_params[] = {
+	/* name, pages, backward, writable, wrap, sizes from and to */
+	{ "forward, read-only", 1, false, false, false, 16, 512 },
+	{ "forward, writable", 1, false, true, false, 16, 512 },
+	{ "backward, read-only", 1, true, false, false, 16, 512 },
+	{ "backward, writable", 1, true, true, false, 16, 512 },
+	{ "forward, read-only, smallest", 1, false, false, false, 16, 16 },
+	{ "backward, read-only, smallest", 1, true, false, false, 16, 16 },
+	{ "forward, read-only, 8 pages", 8, false, false, false, 16, 5000 },
+	{ "forward, writable, 8 pages", 8, false, true, false, 16, 5000 },
+	{ "backward, read-only, 8 pages", 8, true, false, false, 16, 5000 },
+	{ "backward, writable, 8 pages", 8, true, true, false, 16, 5000 },
+	{ "forward, read-only, as large as fits", 2, false, false, false,
+	  2 * PAGE_SIZE - 64, 2 * PAGE_SIZE },
+	{ "backward, read-only, as large as fits", 2, true, false, false,
+	  2 * PAGE_SIZE - 64, 2 * PAGE_SIZE },
+	{ "forward, read-only, across the word", 2, false, false, true, 16, 2048 },
+	{ "forward, writable, across the word", 2, false, true, true, 16, 2048 },
+	{ "backward, read-only, across the word", 2, true, false, true, 16, 2048 },
+	{ "backward, writable, across the word", 2, true, true, true, 16, 2048 },
+};
+
+RB_PARAM_DESC(rb_laps_param)
+KUNIT_ARRAY_PARAM(rb_laps, rb_laps_params, rb_laps_param_desc);
+
+/*
+ * What a reader does: from the head towards the past, header by header, until
+ * the buffer was covered. @sizes are those of the records 0 to @count - 1.
+ */
+static void rb_test_walk(struct kunit *test, struct rb_test *t,
+			 const unsigned int *sizes, unsigned int count)
+{
+	unsigned long pos = t->rb->user_page->data_head, covered = 0;
+	unsigned int seq = count;
+
+	while (seq && covered + sizes[seq - 1] <= t->data_size) {
+		struct rb_test_record *record = (void *)t->nested;
+
+		seq--;
+		rb_test_read(t, pos + covered, record, sizeof(*record));
+		KUNIT_ASSERT_EQ(test, record->header.type, RB_TEST_RECORD);
+		KUNIT_ASSERT_EQ(test, record->header.size, sizes[seq]);
+		KUNIT_ASSERT_EQ(test, record->seq, seq);
+
+		rb_test_fill(t->record, seq, sizes[seq]);
+		rb_test_read(t, pos + covered, t->nested, sizes[seq]);
+		KUNIT_ASSERT_EQ(test, memcmp(t->nested, t->record, sizes[seq]), 0);
+
+		covered += sizes[seq];
+	}
+
+	/* It went as far as it could: only the cut record is missing. */
+	KUNIT_EXPECT_GT(test, covered, 0);
+	if (seq)
+		KUNIT_EXPECT_GT(test, covered + sizes[seq - 1], t->data_size);
+}
+
+static void test_laps(struct kunit *test)
+{
+	const struct rb_laps_param *p = test->param_value;
+	const unsigned long data_size = p->nr_pages * PAGE_SIZE;
+	const unsigned long start = p->backward ? 2 * data_size :
+						  MINUS(2 * data_size);
+	struct rb_test *t = rb_test_attach(test, p->nr_pages, 0, p->backward,
+					   p->writable, p->wrap ? start : 0);
+	unsigned int page_crossed = 0, end_crossed = 0;
+	unsigned int *sizes, seq, first, size;
+	unsigned long written = 0;
+	u32 seed = 1;
+
+	sizes = kunit_kcalloc(test, RB_TEST_LAPS * data_size / p->min_size + 1,
+			      sizeof(*sizes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sizes);
+
+	for (seq = 0; written < RB_TEST_LAPS * data_size; seq++) {
+		seed = next_pseudo_random32(seed);
+		size = p->min_size;
+		size += 8 * ((seed >> 8) % ((p->max_size - p->min_size) / 8 + 1));
+		size = min(size, RB_TEST_MAX_RECORD);
+		if (p->writable)
+			size = min_t(unsigned int, size, data_size - 8);
+		sizes[seq] = size;
+		written += size;
+
+		first = t->at;
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, seq, size), 0);
+		rb_test_mirror(t, t->record, size);
+		if (p->backward)
+			first = t->at;
+		if (first + size > data_size)
+			end_crossed++;
+		if (first % PAGE_SIZE + size > PAGE_SIZE)
+			page_crossed++;
+
+		rb_test_compare(test, t);
+		if (p->writable)
+			t->rb->user_page->data_tail = t->head;
+		else if (p->backward)
+			rb_test_walk(test, t, sizes, seq + 1);
+	}
+
+	/* It wasn't for nothing. */
+	if (p->max_size > 16)
+		KUNIT_EXPECT_GT(test, end_crossed, 0);
+	if (p->nr_pages > 1)
+		KUNIT_EXPECT_GT(test, page_crossed, end_crossed);
+	KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+}
+
+/* perf_output_begin() has to ask the event, the other two know. */
+static void test_begin_asks_the_event(struct kunit *test)
+{
+	struct rb_test *t;
+
+	t = rb_test_attach(test, 1, 0, false, false, 0);
+	t->begin = perf_output_begin;
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
+	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, 64);
+
+	t = rb_test_attach(test, 1, 0, true, false, 0);
+	t->begin = perf_output_begin;
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
+	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, MINUS(64));
+}
+
+static void test_skip_leaves_bytes(struct kunit *test)
+{
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	struct rb_test *t;
+	unsigned int first, i;
+	int backward, ret;
+
+	for (backward = 0; backward < 2; backward++) {
+		/* 8 bytes, then 128 skipped, then 8: across the end. */
+		first = backward ? PAGE_SIZE - 80 : PAGE_SIZE - 64;
+		t = rb_test_attach(test, 1, 0, backward, false,
+				   backward ? 64 : PAGE_SIZE - 64);
+		for (i = 0; i < PAGE_SIZE; i++) {
+			t->mirror[i] = i * 7;
+			*rb_test_byte(t, i) = i * 7;
+		}
+
+		rb_test_fill(t->record, 1, 144);
+		perf_sample_data_init(&data, 0, 0);
+		ret = t->begin(&handle, &data, &t->event, 144);
+		if (!ret) {
+			perf_output_copy(&handle, t->record, 8);
+			perf_output_skip(&handle, 128);
+			perf_output_copy(&handle, t->record + 136, 8);
+			perf_output_end(&handle);
+		}
+		KUNIT_ASSERT_EQ(test, ret, 0);
+
+		for (i = 8; i < 136; i++)
+			t->record[i] = t->mirror[(first + i) % PAGE_SIZE];
+		rb_test_mirror(t, t->record, 144);
+		rb_test_compare(test, t);
+	}
+}
+
+/*
+ * Records that met a paused or a full buffer are reported by the next one that
+ * is written: exactly, once, and in the reservation of that one.
+ */
+struct rb_lost_param {
+	const char	*name;
+	bool		backward;
+	bool		full;
+	bool		sample_id_all;
+	unsigned int	lost;
+};
+
+static const struct rb_lost_param rb_lost_params[] = {
+	/* name, backward, full, sample_id_all, lost */
+	{ "forward, paused, 1", false, false, false, 1 },
+	{ "forward, paused, 1000", false, false, false, 1000 },
+	{ "forward, paused, with sample id", false, false, true, 3 },
+	{ "forward, full, 1", false, true, false, 1 },
+	{ "forward, full, with sample id", false, true, true, 17 },
+	{ "backward, paused, 1", true, false, false, 1 },
+	{ "backward, paused, 1000", true, false, false, 1000 },
+	{ "backward, paused, with sample id", true, false, true, 3 },
+	{ "backward, full, 1", true, true, false, 1 },
+	{ "backward, full, with sample id", true, true, true, 17 },
+};
+
+RB_PARAM_DESC(rb_lost_param)
+KUNIT_ARRAY_PARAM(rb_lost, rb_lost_params, rb_lost_param_desc);
+
+static void test_lost(struct kunit *test)
+{
+	const struct rb_lost_param *p = test->param_value;
+	struct rb_test *t = rb_test_attach(test, 1, 0, p->backward, p->full, 0);
+	unsigned int size = 24 + (p->sample_id_all ? 8 : 0);
+	struct rb_test_lost *lost = (void *)t->nested;
+	unsigned int i;
+
+	t->event.attr.sample_type = PERF_SAMPLE_ID;
+	t->event.attr.sample_id_all = p->sample_id_all;
+	t->event.id_header_size = 8;
+
+	if (p->full) {
+		/* One byte stays free: PAGE_SIZE / 64 records don't fit. */
+		for (i = 0; i < PAGE_SIZE / 64 - 1; i++) {
+			KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, i, 64), 0);
+			rb_test_mirror(t, t->record, 64);
+		}
+	} else {
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		rb_toggle_paused(t->rb, true);
+	}
+	rb_test_compare(test, t);
+
+	for (i = 0; i < p->lost; i++)
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 100, 64), -ENOSPC);
+
+	/* Nothing of them is seen, they are only counted. */
+	rb_test_compare(test, t);
+	KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), p->lost);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), p->lost);
+
+	if (p->full)
+		t->rb->user_page->data_tail = t->head;
+	else
+		rb_toggle_paused(t->rb, false);
+
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 200, 64), 0);
+	KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), p->lost);
+
+	/* One reservation holds PERF_RECORD_LOST and then the record. */
+	memset(lost, 0, sizeof(*lost));
+	lost->header.type = PERF_RECORD_LOST;
+	lost->header.size = size;
+	lost->id = RB_TEST_ID;
+	lost->lost = p->lost;
+	lost->sample_id = RB_TEST_ID;
+	memcpy(t->nested + size, t->record, 64);
+	rb_test_mirror(t, t->nested, size + 64);
+	rb_test_compare(test, t);
+
+	/* It was said once. */
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 201, 64), 0);
+	rb_test_mirror(t, t->record, 64);
+	rb_test_compare(test, t);
+}
+
+static void test_full_honours_tail(struct kunit *test)
+{
+	const unsigned long starts[] = { 0, 64, MINUS(64), PAGE_SIZE - 64 };
+	struct rb_test *t;
+	unsigned int i, s;
+	int backward;
+
+	for (s = 0; s < 2 * ARRAY_SIZE(starts); s++) {
+		backward = s & 1;
+		t = rb_test_attach(test, 1, 0, backward, true, starts[s / 2]);
+		for (i = 0; i < PAGE_SIZE / 64 - 1; i++) {
+			KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, i, 64), 0);
+			rb_test_mirror(t, t->record, 64);
+		}
+
+		/* 64 bytes are free, one of them for good. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, i, 64), -ENOSPC);
+		rb_test_compare(test, t);
+
+		/* The reader has read one record: that and the LOST fit now. */
+		t->rb->user_page->data_tail += backward ? -64 : 64;
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, i, 64), 0);
+		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
+				(u64)(t->head + (backward ? -88 : 88)));
+
+		/* And no more. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, i, 40), -ENOSPC);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, i, 16), -ENOSPC);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 2);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 3);
+	}
+}
+
+/*
+ * Only the outermost of nested writers publishes the head.
+ */
+static void test_nested_by_hand(struct kunit *test)
+{
+	struct perf_output_handle outer, inner, innermost;
+	struct perf_sample_data data;
+	struct rb_test *t;
+	u64 heads[4];
+	int backward, ret;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 128), 0);
+		rb_test_mirror(t, t->record, 128);
+
+		perf_sample_data_init(&data, 0, 0);
+		memset(heads, 0, sizeof(heads));
+		ret = t->begin(&outer, &data, &t->event, 64);
+		if (!ret) {
+			rb_test_fill(t->record, 1, 64);
+			perf_output_copy(&outer, t->record, 40);
+
+			ret = t->begin(&inner, &data, &t->event, 200);
+			if (!ret) {
+				rb_test_fill(t->record, 2, 200);
+				perf_output_copy(&inner, t->record, 100);
+
+				ret = t->begin(&innermost, &data, &t->event, 24);
+				if (!ret) {
+					rb_test_fill(t->nested, 3, 24);
+					perf_output_copy(&innermost, t->nested, 24);
+					heads[0] = t->rb->user_page->data_head;
+					perf_output_end(&innermost);
+				}
+				heads[1] = t->rb->user_page->data_head;
+
+				perf_output_copy(&inner, t->record + 100, 100);
+				perf_output_end(&inner);
+			}
+			heads[2] = t->rb->user_page->data_head;
+
+			rb_test_fill(t->record, 1, 64);
+			perf_output_copy(&outer, t->record + 40, 24);
+			perf_output_end(&outer);
+		}
+		heads[3] = t->rb->user_page->data_head;
+		KUNIT_ASSERT_EQ(test, ret, 0);
+
+		KUNIT_EXPECT_EQ(test, heads[0], (u64)t->head);
+		KUNIT_EXPECT_EQ(test, heads[1], (u64)t->head);
+		KUNIT_EXPECT_EQ(test, heads[2], (u64)t->head);
+
+		rb_test_fill(t->record, 1, 64);
+		rb_test_mirror(t, t->record, 64);
+		rb_test_fill(t->record, 2, 200);
+		rb_test_mirror(t, t->record, 200);
+		rb_test_fill(t->record, 3, 24);
+		rb_test_mirror(t, t->record, 24);
+		KUNIT_EXPECT_EQ(test, heads[3], (u64)t->head);
+		rb_test_compare(test, t);
+	}
+}
+
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+/*
+ * A writer that comes in between two instructions of another one: the
+ * breakpoint is on a word of the buffer, hit after the access to it.
+ */
+struct rb_break_param {
+	const char	*name;
+	size_t		offset;		/* of the word, in the buffer */
+	bool		user_page;	/* data_head instead */
+	bool		on_read;
+	unsigned int	fire_at;	/* which hit */
+	bool		nested_first;	/* it gets its reservation first */
+};
+
+static const struct rb_break_param rb_break_params[] = {
+	/* name, word, of the user page, on read, at hit, nested first */
+	{ "after nest was raised", offsetof(struct perf_buffer, nest), false,
+	  false, 0, true },
+	{ "after the head was read", offsetof(struct perf_buffer, head), false,
+	  true, 0, true },
+	{ "after the head was moved", offsetof(struct perf_buffer, head), false,
+	  false, 0, false },
+	{ "after the head was published", 0, true, false, 0, false },
+	{ "after nest was lowered", offsetof(struct perf_buffer, nest), false,
+	  false, 1, false },
+};
+
+RB_PARAM_DESC(rb_break_param)
+KUNIT_ARRAY_PARAM(rb_break, rb_break_params, rb_break_param_desc);
+
+static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
+			  struct pt_regs *regs)
+{
+	struct rb_test *t = bp->overflow_handler_context;
+
+	if (t->hits++ != t->fire_at)
+		return;
+
+	t->fired = true;
+	t->nested_ret = rb_test_write(t, t->nested, 2, t->nested_size);
+}
+
+static void test_nested_by_breakpoint(struct kunit *test)
+{
+	const struct rb_break_param *p = test->param_value;
+	struct perf_event_attr attr;
+	struct perf_event *bp;
+	struct rb_test *t;
+	int i, ret;
+
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+
+	/* The breakpoint is this CPU's. */
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	for (i = 0; i < 4; i++) {
+		bool backward = i & 1, writable = i & 2;
+
+		t = rb_test_attach(test, 1, 0, backward, writable, 0);
+		t->nested_size = 120;
+		t->fire_at = p->fire_at;
+		t->hits = 0;
+		t->fired = false;
+		t->nested_ret = -1;
+
+		hw_breakpoint_init(&attr);
+		attr.bp_addr = p->user_page ?
+			(unsigned long)&t->rb->user_page->data_head :
+			(unsigned long)t->rb + p->offset;
+		attr.bp_len = p->offset == offsetof(struct perf_buffer, nest) ?
+			HW_BREAKPOINT_LEN_4 :
+			(sizeof(long) == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4);
+		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
+						      rb_test_break, t);
+		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+
+		ret = rb_test_write(t, t->record, 1, 64);
+		perf_event_release_kernel(bp);
+
+		KUNIT_EXPECT_EQ(test, ret, 0);
+		KUNIT_ASSERT_TRUE(test, t->fired);
+		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
+
+		if (p->nested_first)
+			rb_test_mirror(t, t->nested, 120);
+		rb_test_mirror(t, t->record, 64);
+		if (!p->nested_first)
+			rb_test_mirror(t, t->nested, 120);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+
+		/* Nobody is left behind in the count of nested writers. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 3, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+	}
+}
+#endif /* CONFIG_HAVE_HW_BREAKPOINT */
+
+/*
+ * A wakeup for each time that the watermark was crossed, though no more than
+ * one for each record.
+ */
+struct rb_watermark_param {
+	const char	*name;
+	bool		backward;
+	bool		writable;
+	unsigned long	start;
+	long		watermark;
+	unsigned int	size;
+	unsigned int	count;
+	int		wakeups;
+};
+
+static const struct rb_watermark_param rb_watermark_params[] = {
+	/* name, backward, writable, start, watermark, size, records, wakeups */
+	{ "forward, every 1000 bytes", false, false, 0, 1000, 104, 100, 10 },
+	{ "forward, writable", false, true, 0, 1000, 104, 39, 4 },
+	{ "forward, across the word", false, false, MINUS(5200), 1000, 104, 100, 10 },
+	{ "forward, as many bytes as that", false, false, 0, 1040, 104, 10, 0 },
+	{ "forward, one record more", false, false, 0, 1040, 104, 11, 1 },
+	{ "forward, every record beyond it", false, false, 0, 64, 200, 10, 10 },
+	{ "forward, every byte", false, false, 0, 1, 16, 50, 50 },
+	{ "backward, every 1000 bytes", true, false, 0, 1000, 104, 100, 10 },
+	{ "backward, writable", true, true, 0, 1000, 104, 39, 4 },
+	{ "backward, across the word", true, false, 5200, 1000, 104, 100, 10 },
+	{ "backward, as many bytes as that", true, false, 0, 1040, 104, 10, 0 },
+	{ "backward, one record more", true, false, 0, 1040, 104, 11, 1 },
+	{ "backward, every record beyond it", true, false, 0, 64, 200, 10, 10 },
+	{ "backward, every byte", true, false, 0, 1, 16, 50, 50 },
+};
+
+RB_PARAM_DESC(rb_watermark_param)
+KUNIT_ARRAY_PARAM(rb_watermark, rb_watermark_params, rb_watermark_param_desc);
+
+static void test_watermark(struct kunit *test)
+{
+	const struct rb_watermark_param *p = test->param_value;
+	struct rb_test *t = rb_test_attach(test, 1, p->watermark, p->backward,
+					   p->writable, p->start);
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, t->rb->watermark, p->watermark);
+	for (i = 0; i < p->count; i++) {
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, i, p->size), 0);
+		/* Two wakeups that are pending at a time would count as one. */
+		irq_work_sync(&t->event.pending_irq);
+	}
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->wakeups), p->wakeups);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->rb->poll),
+			p->wakeups ? (__force int)(EPOLLIN | EPOLLRDNORM) : 0);
+	KUNIT_EXPECT_EQ(test, t->event.pending_wakeup, p->wakeups ? 1 : 0);
+}
+
+static void test_watermark_default(struct kunit *test)
+{
+	struct rb_test *t;
+
+	t = rb_test_attach(test, 4, 0, true, false, 0);
+	KUNIT_EXPECT_EQ(test, t->rb->watermark, 2 * PAGE_SIZE);
+	t = rb_test_attach(test, 4, 64 * PAGE_SIZE, true, false, 0);
+	KUNIT_EXPECT_EQ(test, t->rb->watermark, 4 * PAGE_SIZE);
+}
+
+/*
+ * What is in a paused buffer stays, and can be read when it runs on.
+ */
+static void test_pause_resume(struct kunit *test)
+{
+	unsigned int sizes[8] = { 64, 64, 64, 64, 64, 64, 64, 64 };
+	struct rb_test *t;
+	unsigned int i;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		for (i = 0; i < 8; i++) {
+			KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, i, 64), 0);
+			rb_test_mirror(t, t->record, 64);
+		}
+
+		/* Pausing is no count of pauses. */
+		rb_toggle_paused(t->rb, true);
+		rb_toggle_paused(t->rb, true);
+		for (i = 0; i < 100; i++)
+			KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 99, 64),
+					-ENOSPC);
+		rb_test_compare(test, t);
+		if (backward)
+			rb_test_walk(test, t, sizes, 8);
+
+		rb_toggle_paused(t->rb, false);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 8, 64), 0);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, (u64)(t->head + (backward ? -88 : 88)),
+				t->rb->user_page->data_head);
+	}
+}
+
+static struct kunit_case rb_test_cases[] = {
+	KUNIT_CASE_PARAM(test_head_reserve, rb_reserve_gen_params),
+	KUNIT_CASE_PARAM(test_head_space, rb_space_gen_params),
+	KUNIT_CASE(test_head_boundaries),
+	KUNIT_CASE(test_head_exhaustive),
+	KUNIT_CASE(test_born_running),
+	KUNIT_CASE(test_born_paused),
+	KUNIT_CASE(test_no_buffer),
+	KUNIT_CASE_PARAM(test_laps, rb_laps_gen_params),
+	KUNIT_CASE(test_begin_asks_the_event),
+	KUNIT_CASE(test_skip_leaves_bytes),
+	KUNIT_CASE_PARAM(test_lost, rb_lost_gen_params),
+	KUNIT_CASE(test_full_honours_tail),
+	KUNIT_CASE(test_nested_by_hand),
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	KUNIT_CASE_PARAM(test_nested_by_breakpoint, rb_break_gen_params),
+#endif
+	KUNIT_CASE_PARAM(test_watermark, rb_watermark_gen_params),
+	KUNIT_CASE(test_watermark_default),
+	KUNIT_CASE(test_pause_resume),
+	{}
+};
+
+static struct kunit_suite rb_test_suite = {
+	.name = "perf_ring_buffer",
+	.init = rb_test_init,
+	.exit = rb_test_exit,
+	.test_cases = rb_test_cases,
+};
+
+kunit_test_suite(rb_test_suite);

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the scripts share: where things are, one-line errors, locks, quiet commands.
+# Sourced by each of them, never run.
+
+set -eu
+
+# A kernel build must not see the options of the make or of the shell that called us.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O KBUILD_OUTPUT CROSS_COMPILE LLVM KCFLAGS KAFLAGS
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE CDPATH
+export LC_ALL=C
+
+ROOT=$(cd "$(dirname "$0")/.." && pwd -P)
+CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-overwrite
+BASE=${BASE:-6.12}
+TREE=${TREE:-post}
+KDIR=${KDIR:-}
+
+# die TEXT: one line on stderr, then out. What is wrong comes first, what to do second.
+die()
+{
+	echo "error: $*" >&2
+	exit 1
+}
+
+say()
+{
+	echo "$*" >&2
+}
+
+# usage: print the header comment of the calling script, from its purpose on.
+usage()
+{
+	sed -n '3,/^[^#]/{/^#/!q;s/^# \{0,1\}//p;}' "$0"
+}
+
+# quiet LOG COMMAND...: the command's output goes to LOG; returns its status.
+quiet()
+{
+	quiet_log=$1
+	shift
+	mkdir -p "$(dirname "$quiet_log")"
+	"$@" > "$quiet_log" 2>&1
+}
+
+# why LOG: the line of a log that says best why it ended, and whether the disk is full.
+why()
+{
+	why_line=$(grep -iE 'error|failed|cannot|unable|no space|fatal' "$1" 2>/dev/null | tail -n 1)
+	[ -n "$why_line" ] || why_line=$(tail -n 1 "$1" 2>/dev/null)
+	why_free=$(df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }')
+	if [ "${why_free:-999999}" -lt 10000 ]; then
+		echo "the disk is full, free some space ($why_line)"
+	else
+		echo "$why_line (all of it: $1)"
+	fi
+}
+
+# with_progress LABEL COUNT_COMMAND COMMAND...: run COMMAND; now and then say how far it is. On a
+# terminal the line is rewritten in place, elsewhere there is one line every half minute.
+with_progress()
+{
+	progress_label=$1
+	progress_count=$2
+	shift 2
+	progress_start=$(date +%s)
+	(
+		trap - EXIT
+		progress_step=30
+		[ ! -t 2 ] || progress_step=2
+		progress_n=0
+		while sleep 1; do
+			progress_n=$((progress_n + 1))
+			[ $((progress_n % progress_step)) -eq 0 ] || continue
+			progress_line="  $progress_label: $(eval "$progress_count")"
+			progress_line="$progress_line, $(elapsed "$progress_start")"
+			if [ -t 2 ]; then
+				printf '\r%s\033[K' "$progress_line" >&2
+			else
+				echo "$progress_line" >&2
+			fi
+		done
+	) &
+	progress_pid=$!
+	progress_rc=0
+	"$@" || progress_rc=$?
+	stop_progress
+	return $progress_rc
+}
+
+stop_progress()
+{
+	[ -n "${progress_pid:-}" ] || return 0
+	kill "$progress_pid" 2>/dev/null || true
+	wait "$progress_pid" 2>/dev/null || true
+	progress_pid=
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+# elapsed START: the time since then, as 1m05s.
+elapsed()
+{
+	elapsed_s=$(($(date +%s) - $1))
+	printf '%dm%02ds' $((elapsed_s / 60)) $((elapsed_s % 60))
+}
+
+# at_exit COMMAND: run on every way out, Ctrl-C included; the shell alone would skip it then.
+at_exit()
+{
+	AT_EXIT="$1; ${AT_EXIT:-}"
+	# shellcheck disable=SC2064
+	trap "stop_progress; $AT_EXIT" EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+}
+
+# lock FD FILE: hold FILE until the script ends. A script that we call has it through us.
+lock()
+{
+	case " ${HELD_LOCKS:-} " in
+	*" $2 "*) return 0 ;;
+	esac
+	mkdir -p "$(dirname "$2")" || die "can't make $(dirname "$2"): check its permissions"
+	eval "exec $1> \"\$2\"" || die "can't write $2: check its permissions"
+	if ! flock -n "$1"; then
+		say "waiting for another run to finish (it holds $2)"
+		flock "$1"
+	fi
+	HELD_LOCKS="${HELD_LOCKS:-} $2"
+	export HELD_LOCKS
+}
+
+bases()
+{
+	(cd "$ROOT/bases" && for d in */; do [ ! -e "$d/base.mk" ] || printf '%s ' "${d%/}"; done)
+}
+
+# base_var NAME: a variable of the base's base.mk, white space squeezed.
+base_var()
+{
+	make -s -f "$ROOT/bases/$BASE/base.mk" --eval='base-var: ; @printf "%s\n" "$(strip $('"$1"'))"' \
+		base-var
+}
+
+# kernel_version DIR: VERSION.PATCHLEVEL of a kernel tree, empty if it isn't one.
+kernel_version()
+{
+	sed -n 's/^VERSION = \([0-9]*\)$/\1/p; s/^PATCHLEVEL = \([0-9]*\)$/.\1/p' \
+		"$1/Makefile" 2>/dev/null | head -n 2 | tr -d '\n'
+}
+
+# use_base: check BASE, TREE and KDIR and set what follows from them:
+#   KEY   names the source: the base, or the base and the folder that KDIR names
+#   REPO  the git repository of its trees;  OUT  what is generated for it;  WORK  for TREE
+use_base()
+{
+	case "$ROOT" in
+	*[[:space:]:]*) die "kernels don't build in a path with blanks or colons: move $ROOT" ;;
+	esac
+	if [ -n "$KDIR" ]; then
+		[ -d "$KDIR" ] || die "KDIR=$KDIR is not a folder: name a kernel tree"
+		[ -r "$KDIR/Makefile" ] && [ -x "$KDIR" ] ||
+			die "KDIR=$KDIR has no readable Makefile: name the top of a kernel tree"
+		KDIR=$(cd "$KDIR" && pwd -P)
+		BASE=$(kernel_version "$KDIR")
+		[ -n "$BASE" ] ||
+			die "KDIR=$KDIR is not a kernel tree: its Makefile names no VERSION"
+		[ -r "$ROOT/bases/$BASE/base.mk" ] ||
+			die "KDIR=$KDIR is a $BASE kernel: there are bases for: $(bases)"
+		KEY=$BASE-kdir-$(printf %s "$KDIR" | sha1sum | cut -c1-8)
+	else
+		case "$BASE" in
+		*/* | .*) die "BASE=$BASE is not a base: there are: $(bases)" ;;
+		esac
+		[ -r "$ROOT/bases/$BASE/base.mk" ] || die "BASE=$BASE is not a base: there are: $(bases)"
+		KEY=$BASE
+	fi
+	case "$TREE" in
+	stock | pre | core | post | onstock) ;;
+	upto-[0-9][0-9][0-9][0-9]) ;;
+	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
+		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
+	*) die "TREE=$TREE is not a tree: there are stock pre core post onstock upto-NNNN broken-NAME" ;;
+	esac
+	REPO=$CACHE/$KEY/linux.git
+	OUT=$ROOT/build/$KEY
+	WORK=$OUT/$TREE
+	# They differ by a few lines from each other: what one built is good for the next.
+	case "$TREE" in
+	broken-*) WORK=$OUT/broken ;;
+	upto-*) WORK=$OUT/upto ;;
+	esac
+	export BASE TREE KDIR
+}
+
+# git without the user's settings, hooks and attributes: they must not change what we make.
+plain_git()
+{
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 git "$@"
+}
+
+repo_git()
+{
+	plain_git --git-dir="$REPO" "$@"
+}
+
+need_tools()
+{
+	for tool; do
+		command -v "$tool" > /dev/null || die "$tool is missing: run scripts/install-packages"
+	done
+}

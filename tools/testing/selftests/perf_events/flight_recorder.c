@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A flight recorder: keeps the latest tracepoint and software event records of
+ * every CPU in overwritable buffers, and prints them when asked.
+ *
+ * While nothing happens it costs what writing records costs: nobody reads. For
+ * a snapshot all buffers are paused, walked from the newest record towards the
+ * past (see perf_overwrite.h), and resumed.
+ *
+ * This is no test by itself but runs in one, and on any kernel since 4.7.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "flight_recorder.h"
+#include "flight_report.h"
+
+#define DEFAULT_PAGES		64
+#define DEFAULT_LAST		30
+#define WORKLOAD_GRACE_SECONDS	2
+
+static const char usage[] =
+	"Usage: flight_recorder [options] [event...] [-- command [argument...]]\n"
+	"\n"
+	"Records the events on every CPU, always overwriting the oldest records, and\n"
+	"prints the latest ones on SIGUSR2, after a time, when the command ends, or at\n"
+	"the end (SIGINT, SIGTERM).\n"
+	"\n"
+	"  event                 a tracepoint as group:name, or one of cpu-clock,\n"
+	"                        task-clock, page-faults, minor-faults, major-faults,\n"
+	"                        context-switches, cpu-migrations; by default\n"
+	"                        raw_syscalls:sys_enter and raw_syscalls:sys_exit\n"
+	"  command               is run while recording, and ended with it\n"
+	"\n"
+	"  -a, --after SECONDS   take a snapshot after this time\n"
+	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
+	"  -m, --pages N         pages of each CPU's buffer, a power of two (64)\n"
+	"  -n, --last N          print the last N records of a snapshot (30)\n"
+	"  -h, --help            print this\n"
+	"\n"
+	"Exits with 0 if something was recorded, whatever the command exits with, and\n"
+	"with 1 after a line that says what is wrong.\n";
+
+static const struct {
+	const char	*name;
+	__u64		config;
+	__u64		period;
+} software_events[] = {
+	{ "cpu-clock",		PERF_COUNT_SW_CPU_CLOCK,	1000000 },
+	{ "task-clock",		PERF_COUNT_SW_TASK_CLOCK,	1000000 },
+	{ "page-faults",	PERF_COUNT_SW_PAGE_FAULTS,	1 },
+	{ "minor-faults",	PERF_COUNT_SW_PAGE_FAULTS_MIN,	1 },
+	{ "major-faults",	PERF_COUNT_SW_PAGE_FAULTS_MAJ,	1 },
+	{ "context-switches",	PERF_COUNT_SW_CONTEXT_SWITCHES,	1 },
+	{ "cpu-migrations",	PERF_COUNT_SW_CPU_MIGRATIONS,	1 },
+};
+
+#define NO_PERMISSION_TO_OPEN \
+	"no permission to watch '%s' on every CPU: run as root or with CAP_PERFMON, or set " \
+	"/proc/sys/kernel/perf_event_paranoid to -1 (it is %s)"
+#define NO_PERMISSION_TO_LOCK \
+	"no permission for %lu pages per CPU: use a smaller -m, or raise " \
+	"/proc/sys/kernel/perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l)"
+#define NO_WRITE_BACKWARD \
+	"this kernel can't write buffers backward: it needs perf's write_backward, in Linux since 4.7"
+
+static void find_tracepoint(struct kind *kind, const char *root)
+{
+	char group[128];
+	const char *name = strchr(kind->name, ':') + 1;
+
+	snprintf(group, sizeof(group), "%.*s", (int)(name - kind->name - 1),
+		 kind->name);
+	if (!root && errno == ENOENT)
+		die("no tracefs: mount -t tracefs nodev /sys/kernel/tracing");
+	if (!root)
+		die("can't read tracefs: %s; run as root", strerror(errno));
+	if (strchr(kind->name, '/') ||
+	    trace_read_format(&kind->format, root, group, name)) {
+		if (errno == EACCES || errno == EPERM)
+			die("can't read the format of '%s': %s; run as root",
+			    kind->name, strerror(errno));
+		die("unknown event '%s': see %s/available_events", kind->name, root);
+	}
+
+	kind->tracepoint = true;
+	kind->syscall_id = !strcmp(group, "raw_syscalls");
+	kind->attr.type = PERF_TYPE_TRACEPOINT;
+	kind->attr.config = kind->format.id;
+	kind->attr.sample_period = 1;
+	kind->attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_RAW;
+}
+
+static void find_software_event(struct kind *kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(software_events); i++) {
+		if (strcmp(kind->name, software_events[i].name))
+			continue;
+		kind->attr.type = PERF_TYPE_SOFTWARE;
+		kind->attr.config = software_events[i].config;
+		kind->attr.sample_period = software_events[i].period;
+		kind->attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+		return;
+	}
+	die("unknown event '%s': give group:name of a tracepoint, or see --help",
+	    kind->name);
+}
+
+static void find_events(struct recorder *recorder)
+{
+	const struct options *options = recorder->options;
+	const char *root = trace_root();
+	int error = errno;
+
+	recorder->nr_kinds = options->nr_events;
+	recorder->kinds = allocate(recorder->nr_kinds, sizeof(*recorder->kinds));
+	for (int i = 0; i < recorder->nr_kinds; i++) {
+		struct kind *kind = &recorder->kinds[i];
+
+		kind->name = options->events[i];
+		errno = error;
+		if (strchr(kind->name, ':'))
+			find_tracepoint(kind, root);
+		else
+			find_software_event(kind);
+
+		kind->attr.size = sizeof(kind->attr);
+		kind->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+		kind->attr.disabled = 1;
+		kind->attr.sample_id_all = 1;
+		kind->attr.use_clockid = 1;
+		kind->attr.clockid = CLOCK_MONOTONIC;
+		kind->attr.write_backward = 1;
+		/* One event of the CPU reports what tasks are called. */
+		kind->attr.comm = !i;
+		kind->attr.task = !i;
+	}
+}
+
+static void find_cpus(struct recorder *recorder)
+{
+	char line[4096], *at = line;
+	int room = 0;
+
+	read_line("/sys/devices/system/cpu/online", line, sizeof(line));
+	while (*at) {
+		long first = strtol(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtol(at + 1, &at, 10);
+		for (long cpu = first; cpu <= last; cpu++) {
+			if (recorder->nr_channels == room) {
+				room = room * 2 + 16;
+				recorder->channels = resize(recorder->channels,
+							    room * sizeof(*recorder->channels));
+			}
+			recorder->channels[recorder->nr_channels++] =
+				(struct channel){ .cpu = cpu };
+		}
+		if (*at != ',')
+			break;
+		at++;
+	}
+	if (!recorder->nr_channels)
+		die("can't tell the CPUs from /sys/devices/system/cpu/online: mount sysfs on /sys");
+}
+
+static void die_open(struct kind *kind, int cpu, int error)
+{
+	struct perf_event_attr attr = kind->attr;
+	char paranoid[32];
+	int fd;
+
+	if (access("/proc/sys/kernel/perf_event_paranoid", F_OK))
+		die("this kernel has no perf events: it needs CONFIG_PERF_EVENTS");
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+		die(NO_PERMISSION_TO_OPEN, kind->name, paranoid[0] ? paranoid : "not readable");
+	case EMFILE:
+		die("too many open files for %s on CPU %d: raise 'ulimit -n'", kind->name, cpu);
+	case EINVAL:
+		attr.write_backward = 0;
+		fd = perf_overwrite_open(&attr, -1, cpu, -1);
+		if (fd >= 0)
+			die(NO_WRITE_BACKWARD);
+		break;
+	}
+	die("can't open '%s' on CPU %d: %s", kind->name, cpu, strerror(error));
+}
+
+static int open_event(struct recorder *recorder, struct kind *kind, int cpu)
+{
+	int fd = perf_overwrite_open(&kind->attr, -1, cpu, -1);
+
+	/* PERF_FORMAT_LOST is younger than the rest. */
+	if (fd < 0 && errno == EINVAL && recorder->counts_lost) {
+		kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
+		fd = perf_overwrite_open(&kind->attr, -1, cpu, -1);
+		if (fd >= 0)
+			recorder->counts_lost = false;
+		else
+			errno = EINVAL;
+	}
+	if (fd < 0)
+		die_open(kind, cpu, errno);
+	return fd;
+}
+
+static void open_channel(struct recorder *recorder, struct channel *channel)
+{
+	unsigned long pages = recorder->options->pages;
+	char filter[64];
+
+	channel->fds = allocate(recorder->nr_kinds, sizeof(*channel->fds));
+	channel->ids = allocate(recorder->nr_kinds, sizeof(*channel->ids));
+	snprintf(filter, sizeof(filter), "common_pid != %d", getpid());
+
+	for (int i = 0; i < recorder->nr_kinds; i++) {
+		struct kind *kind = &recorder->kinds[i];
+		int fd;
+
+		if (!recorder->counts_lost)
+			kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
+		fd = open_event(recorder, kind, channel->cpu);
+		channel->fds[i] = fd;
+		if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[i]))
+			die("can't tell the id of '%s': %s", kind->name, strerror(errno));
+
+		/* Don't record the recorder, if the kernel can tell it apart. */
+		if (kind->tracepoint)
+			ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
+
+		if (i && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, channel->fds[0]))
+			die("'%s' can't share the buffer of CPU %d: %s", kind->name,
+			    channel->cpu, strerror(errno));
+		if (i)
+			continue;
+
+		if (!perf_overwrite_map(&channel->ow, fd, pages, false))
+			continue;
+		if (errno == EPERM)
+			die(NO_PERMISSION_TO_LOCK, pages);
+		die("can't map a buffer of %lu pages: %s; use a smaller -m", pages,
+		    strerror(errno));
+	}
+	channel->store = allocate(channel->ow.size + PERF_OVERWRITE_RECORD_MAX, 1);
+}
+
+static void enable_events(struct recorder *recorder)
+{
+	for (int c = 0; c < recorder->nr_channels; c++)
+		for (int i = 0; i < recorder->nr_kinds; i++)
+			if (ioctl(recorder->channels[c].fds[i], PERF_EVENT_IOC_ENABLE, 0))
+				die("can't enable '%s': %s", recorder->kinds[i].name,
+				    strerror(errno));
+}
+
+/*
+ * Stops all buffers and reads each, so that they show the same stretch of time,
+ * then lets them go on. Nothing is printed and no memory allocated meanwhile.
+ */
+static void take_snapshot(struct recorder *recorder)
+{
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (perf_overwrite_pause(recorder->channels[c].ow.fd))
+			die("can't pause CPU %d's buffer: %s",
+			    recorder->channels[c].cpu, strerror(errno));
+
+	/* Without membarrier a moment has to do: writers don't sleep. */
+	if (perf_overwrite_drain())
+		usleep(10000);
+
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		struct channel *channel = &recorder->channels[c];
+		struct perf_overwrite_walk *walk = &channel->walk;
+
+		if (recorder->snapshots) {
+			perf_overwrite_begin_new(walk, &channel->ow);
+		} else {
+			perf_overwrite_begin(walk, &channel->ow);
+			channel->ow.seen = perf_overwrite_head(&channel->ow);
+		}
+		channel->records = 0;
+		while (perf_overwrite_next(walk, channel->store + walk->covered))
+			channel->records++;
+	}
+
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (perf_overwrite_resume(recorder->channels[c].ow.fd))
+			die("can't resume CPU %d's buffer: %s",
+			    recorder->channels[c].cpu, strerror(errno));
+	recorder->snapshots++;
+	recorder->names.snapshot = recorder->snapshots;
+}
+
+/* Starts the command, which waits until *@go is closed. Returns its pid. */
+static pid_t start_command(char **command, int *go, int *failed)
+{
+	int hold[2], result[2], error;
+	char byte;
+	pid_t pid;
+
+	if (pipe2(hold, O_CLOEXEC) || pipe2(result, O_CLOEXEC))
+		die("can't make a pipe: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		die("can't start '%s': %s", command[0], strerror(errno));
+	if (!pid) {
+		sigset_t none;
+
+		close(hold[1]);
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(hold[0], &byte, 1) < 0)
+			_exit(126);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execvp(command[0], command);
+		error = errno;
+		if (write(result[1], &error, sizeof(error)) < 0)
+			_exit(126);
+		_exit(127);
+	}
+	close(hold[0]);
+	close(result[1]);
+	*go = hold[1];
+	*failed = result[0];
+	return pid;
+}
+
+static void end_command(pid_t pid)
+{
+	struct timespec grace = { .tv_sec = WORKLOAD_GRACE_SECONDS };
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	kill(-pid, SIGTERM);
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		if (sigtimedwait(&child, NULL, &grace) < 0 && errno == EAGAIN) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			break;
+		}
+	}
+}
+
+static long long now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+/* Waits for a signal of @set, or the time @until if there is one. */
+static int wait_for_signal(const sigset_t *set, long long until)
+{
+	for (;;) {
+		long long left = until ? until - now() : LLONG_MAX;
+		struct timespec timeout;
+		int signal;
+
+		if (left < 0)
+			left = 0;
+		timeout.tv_sec = left / NSEC_PER_SEC;
+		timeout.tv_nsec = left % NSEC_PER_SEC;
+		if (until)
+			signal = sigtimedwait(set, NULL, &timeout);
+		else
+			signal = sigwaitinfo(set, NULL);
+		if (signal > 0)
+			return signal;
+		if (errno == EAGAIN)
+			return 0;
+	}
+}
+
+static int record(struct recorder *recorder, const sigset_t *signals)
+{
+	const struct options *options = recorder->options;
+	long long period = options->after * NSEC_PER_SEC, until = 0;
+	int go = -1, failed = -1, error = 0;
+	bool ending = false;
+	pid_t command = 0;
+
+	if (options->command)
+		command = start_command(options->command, &go, &failed);
+	enable_events(recorder);
+	if (command) {
+		close(go);
+		/* Is at its end when the command was executed. */
+		if (read(failed, &error, sizeof(error)) == sizeof(error))
+			die("can't run '%s': %s", options->command[0], strerror(error));
+		close(failed);
+	}
+
+	if (period)
+		until = now() + period;
+	else
+		fprintf(stderr, "flight_recorder: recording; kill -USR2 %d takes a snapshot\n",
+			getpid());
+
+	while (!ending) {
+		int signal = wait_for_signal(signals, until);
+
+		if (signal == SIGCHLD) {
+			if (!command || waitpid(command, NULL, WNOHANG) != command)
+				continue;
+			command = 0;
+		}
+		ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM;
+
+		take_snapshot(recorder);
+		report(recorder);
+		if (options->repeat && recorder->snapshots >= options->repeat)
+			ending = true;
+		if (period && !signal)
+			until += period;
+	}
+	if (command)
+		end_command(command);
+
+	if (!recorder->samples)
+		die("no event happened: nothing was recorded");
+	return 0;
+}
+
+static unsigned long parse_number(const char *text, const char *what)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 0);
+	if (errno || end == text || *end || *text == '-')
+		die("%s: '%s' is not a plain count", what, text);
+	return value;
+}
+
+static void parse_options(struct options *options, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "after",	required_argument,	NULL, 'a' },
+		{ "repeat",	required_argument,	NULL, 'r' },
+		{ "pages",	required_argument,	NULL, 'm' },
+		{ "last",	required_argument,	NULL, 'n' },
+		{ "help",	no_argument,		NULL, 'h' },
+		{ }
+	};
+	static const char * const defaults[] = {
+		"raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
+	};
+	int events_end = argc, option;
+	char *end;
+
+	/* What follows -- is the command's, options included. */
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		if (!argv[i + 1])
+			die("no command after --");
+		options->command = argv + i + 1;
+		events_end = i;
+		break;
+	}
+
+	opterr = 0;
+	while ((option = getopt_long(events_end, argv, "a:r:m:n:h", names, NULL)) != -1) {
+		switch (option) {
+		case 'a':
+			options->after = strtod(optarg, &end);
+			if (end == optarg || *end || !(options->after > 0) ||
+			    options->after > 1e9)
+				die("--after: '%s' is no number of seconds", optarg);
+			break;
+		case 'r':
+			options->repeat = parse_number(optarg, "--repeat");
+			break;
+		case 'm':
+			options->pages = parse_number(optarg, "--pages");
+			if (!options->pages || options->pages & (options->pages - 1) ||
+			    options->pages > (size_t)INT_MAX / sysconf(_SC_PAGESIZE))
+				die("--pages: %s is not a power of two that fits a buffer",
+				    optarg);
+			break;
+		case 'n':
+			options->last = parse_number(optarg, "--last");
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		default:
+			die("don't understand '%s': see --help", argv[optind - 1]);
+		}
+	}
+	options->events = (const char * const *)argv + optind;
+	options->nr_events = events_end - optind;
+	if (!options->nr_events) {
+		options->events = defaults;
+		options->nr_events = ARRAY_SIZE(defaults);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.repeat = 1,
+		.pages = DEFAULT_PAGES,
+		.last = DEFAULT_LAST,
+	};
+	struct recorder recorder = {
+		.options = &options,
+		.counts_lost = true,
+	};
+	sigset_t signals;
+
+	/* From now on, so that an early one is late rather than lost. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR2);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+
+	parse_options(&options, argc, argv);
+	find_events(&recorder);
+	find_cpus(&recorder);
+	for (int c = 0; c < recorder.nr_channels; c++)
+		open_channel(&recorder, &recorder.channels[c]);
+	return record(&recorder, &signals);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The flight recorder's data, and what all of its parts need. */
+#ifndef _SELFTESTS_FLIGHT_RECORDER_H
+#define _SELFTESTS_FLIGHT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf_overwrite.h"
+#include "task_names.h"
+#include "trace_format.h"
+
+#define NSEC_PER_SEC		1000000000LL
+
+/* All events have these, in this order; IP, ADDR and RAW stand between them. */
+#define SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | \
+			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+struct options {
+	double		after;		/* seconds, 0 if not given */
+	unsigned long	repeat;		/* snapshots, 0 for no end */
+	unsigned long	pages;
+	unsigned long	last;
+	const char	* const *events;
+	int		nr_events;
+	char		**command;
+};
+
+/* An event that was asked for. */
+struct kind {
+	const char		*name;
+	bool			tracepoint;
+	bool			syscall_id;
+	struct perf_event_attr	attr;
+	struct trace_format	format;
+};
+
+/* One CPU: a buffer, and an event of each kind that writes to it. */
+struct channel {
+	int			cpu;
+	int			*fds;
+	__u64			*ids;
+	struct perf_overwrite	ow;
+	struct perf_overwrite_walk walk;
+	unsigned char		*store;		/* the records of a snapshot */
+	size_t			records;
+};
+
+struct recorder {
+	const struct options	*options;
+	struct kind		*kinds;
+	int			nr_kinds;
+	struct channel		*channels;
+	int			nr_channels;
+	bool			counts_lost;	/* PERF_FORMAT_LOST is there */
+	unsigned long		snapshots;
+	__u64			samples;	/* in all snapshots */
+	struct task_names	names;
+};
+
+/* Ends with one line that says what to do. */
+#define die(_format, ...)							\
+do {										\
+	fflush(stdout);								\
+	fprintf(stderr, "flight_recorder: " _format "\n", ##__VA_ARGS__);	\
+	exit(1);								\
+} while (0)
+
+static inline void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		die("out of memory");
+	return memory;
+}
+
+static inline void *resize(void *memory, size_t size)
+{
+	memory = realloc(memory, size);
+	if (!memory)
+		die("out of memory");
+	return memory;
+}
+
+/* The first line of a small file, or an empty one. */
+static inline void read_line(const char *path, char *line, size_t size)
+{
+	FILE *file = fopen(path, "r");
+
+	line[0] = '\0';
+	if (!file)
+		return;
+	if (fgets(line, size, file))
+		line[strcspn(line, "\n")] = '\0';
+	fclose(file);
+}
+
+#endif /* _SELFTESTS_FLIGHT_RECORDER_H */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* From the records of a snapshot to what the flight recorder prints of them. */
+#ifndef _SELFTESTS_FLIGHT_REPORT_H
+#define _SELFTESTS_FLIGHT_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flight_recorder.h"
+#include "syscall_names.h"
+
+/* A record of a snapshot. */
+struct entry {
+	__u64				time;
+	const struct perf_event_header	*header;
+	const struct channel		*channel;
+	const struct kind		*kind;
+	__u32				pid, tid;
+	size_t				order;
+};
+
+/* The kind of the event with this id, or NULL. */
+static inline const struct kind *find_kind(const struct recorder *recorder,
+					   const struct channel *channel, __u64 id)
+{
+	for (int i = 0; i < recorder->nr_kinds; i++)
+		if (channel->ids[i] == id)
+			return &recorder->kinds[i];
+	return NULL;
+}
+
+/*
+ * Finds what the record says about itself. In a sample this follows the header,
+ * in any other record it is at the end (sample_id_all).
+ *
+ * Returns false if the record is none that the recorder's events write.
+ */
+static inline bool decode(const struct recorder *recorder, struct entry *entry)
+{
+	const struct perf_event_header *header = entry->header;
+	const unsigned char *begin = (const unsigned char *)(header + 1), *at = begin;
+	const unsigned char *end = (const unsigned char *)header + header->size;
+	__u64 id;
+
+	/* The ids of all events: IDENTIFIER, TID, TIME, CPU. */
+	if (end - begin < (ptrdiff_t)(4 * sizeof(__u64)))
+		return false;
+
+	if (header->type == PERF_RECORD_SAMPLE) {
+		memcpy(&id, at, sizeof(id));
+		at += sizeof(id);
+		entry->kind = find_kind(recorder, entry->channel, id);
+		if (!entry->kind)
+			return false;
+		if (entry->kind->attr.sample_type & PERF_SAMPLE_IP)
+			at += sizeof(__u64);
+	} else {
+		at = end - 4 * sizeof(__u64);
+	}
+	memcpy(&entry->pid, at, sizeof(__u32));
+	memcpy(&entry->tid, at + sizeof(__u32), sizeof(__u32));
+	memcpy(&entry->time, at + sizeof(__u64), sizeof(__u64));
+	return true;
+}
+
+static inline int compare_entries(const void *one, const void *other)
+{
+	const struct entry *a = one, *b = other;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* All records of the snapshot in the order of time. */
+static inline struct entry *merge(struct recorder *recorder, size_t *nr_entries)
+{
+	struct entry *entries;
+	size_t records = 0, nr = 0;
+
+	for (int c = 0; c < recorder->nr_channels; c++)
+		records += recorder->channels[c].records;
+	entries = allocate(records + 1, sizeof(*entries));
+
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		const struct channel *channel = &recorder->channels[c];
+		const unsigned char *at = channel->store;
+
+		/* Newest first, hence the falling order. */
+		for (size_t i = channel->records; i--; ) {
+			struct entry *entry = &entries[nr];
+
+			entry->header = (const struct perf_event_header *)at;
+			entry->channel = channel;
+			entry->order = i;
+			at += entry->header->size;
+			if (decode(recorder, entry))
+				nr++;
+		}
+	}
+	qsort(entries, nr, sizeof(*entries), compare_entries);
+	*nr_entries = nr;
+	return entries;
+}
+
+static inline void print_sample(const struct entry *entry)
+{
+	const struct kind *kind = entry->kind;
+	const unsigned char *at = (const unsigned char *)(entry->header + 1);
+	const unsigned char *end = (const unsigned char *)entry->header +
+				   entry->header->size;
+	__u64 ip, addr;
+	__u32 size;
+
+	if (!kind->tracepoint) {
+		/* IDENTIFIER, IP, TID, TIME, ADDR, CPU */
+		if (at + 6 * sizeof(__u64) > end)
+			return;
+		memcpy(&ip, at + sizeof(__u64), sizeof(ip));
+		memcpy(&addr, at + 4 * sizeof(__u64), sizeof(addr));
+		printf("ip=%#llx addr=%#llx", (unsigned long long)ip,
+		       (unsigned long long)addr);
+		return;
+	}
+
+	/* IDENTIFIER, TID, TIME, CPU, and the raw data after its size */
+	at += 4 * sizeof(__u64);
+	if (at + sizeof(size) > end)
+		return;
+	memcpy(&size, at, sizeof(size));
+	at += sizeof(size);
+	if (size > (size_t)(end - at))
+		return;
+	for (unsigned int i = 0; i < kind->format.nr_fields; i++) {
+		const struct trace_field *field = &kind->format.fields[i];
+
+		printf("%s%s=", i ? " " : "", field->name);
+		trace_print_field(field, at, size);
+		if (kind->syscall_id && !strcmp(field->name, "id") &&
+		    field->offset + field->width <= size)
+			print_syscall_name(trace_integer(at + field->offset,
+							 field->width, true));
+	}
+}
+
+static inline void print_entry(const struct recorder *recorder, const struct entry *entry)
+{
+	char task[64], name[TASK_NAME_SIZE];
+
+	find_task_name(&recorder->names, entry->tid, name);
+	snprintf(task, sizeof(task), "%s-%d", name, (int)entry->tid);
+	printf("%4d %6llu.%06llu  %-22s ", entry->channel->cpu,
+	       (unsigned long long)(entry->time / NSEC_PER_SEC),
+	       (unsigned long long)(entry->time % NSEC_PER_SEC / 1000), task);
+
+	if (entry->header->type == PERF_RECORD_SAMPLE) {
+		printf("%-22s ", entry->kind->name);
+		print_sample(entry);
+	} else {
+		print_side_band(entry->header);
+	}
+	putchar('\n');
+}
+
+/* What the kernel counted as lost for this CPU since the recording began. */
+static inline __u64 count_lost(const struct recorder *recorder, const struct channel *channel)
+{
+	struct {
+		__u64 value, id, lost;
+	} counts;
+	__u64 lost = 0;
+
+	for (int i = 0; i < recorder->nr_kinds; i++)
+		if (read(channel->fds[i], &counts, sizeof(counts)) == sizeof(counts))
+			lost += counts.lost;
+	return lost;
+}
+
+static inline void print_summary(const struct recorder *recorder,
+				 const struct entry *entries, size_t nr_entries)
+{
+	__u64 told = 0;
+
+	printf("\n CPU   records  whole bytes  of buffer     written      lost   seconds\n");
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		const struct channel *channel = &recorder->channels[c];
+		__u64 oldest = 0, newest = 0;
+
+		for (size_t i = 0; i < nr_entries; i++) {
+			if (entries[i].channel != channel)
+				continue;
+			if (!oldest)
+				oldest = entries[i].time;
+			newest = entries[i].time;
+			if (entries[i].header->type == PERF_RECORD_LOST)
+				told += lost_records(entries[i].header);
+		}
+		printf("%4d %9zu %12zu %10zu %11llu ", channel->cpu, channel->records,
+		       channel->walk.covered, channel->ow.size,
+		       (unsigned long long)perf_overwrite_written(0, channel->ow.seen));
+		if (recorder->counts_lost)
+			printf("%9llu", (unsigned long long)count_lost(recorder, channel));
+		else
+			printf("%9s", "?");
+		printf(" %9.6f\n", (double)(newest - oldest) / NSEC_PER_SEC);
+	}
+	printf("snapshot %lu: %zu records", recorder->snapshots, nr_entries);
+	if (nr_entries)
+		printf(" in %.6f seconds", (double)(entries[nr_entries - 1].time -
+						    entries[0].time) / NSEC_PER_SEC);
+	printf(", %llu told lost by records\n", (unsigned long long)told);
+	printf("(written and lost: since the start; lost: also while reading)\n");
+}
+
+static inline void report(struct recorder *recorder)
+{
+	const struct options *options = recorder->options;
+	struct entry *entries;
+	size_t nr_entries;
+
+	entries = merge(recorder, &nr_entries);
+
+	printf("%s CPU          TIME  TASK                   EVENT                  ARGUMENTS\n",
+	       recorder->snapshots > 1 ? "\n" : "");
+	for (size_t i = 0; i < nr_entries; i++) {
+		if (entries[i].header->type == PERF_RECORD_SAMPLE)
+			recorder->samples++;
+		/* Earlier records count, too: they may name a task. */
+		if (nr_entries - i <= options->last)
+			print_entry(recorder, &entries[i]);
+		note_task_name(&recorder->names, entries[i].header);
+	}
+	print_summary(recorder, entries, nr_entries);
+	fflush(stdout);
+	free(entries);
+}
+
+#endif /* _SELFTESTS_FLIGHT_REPORT_H */

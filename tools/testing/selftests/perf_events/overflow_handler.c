@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The default overflow handler is chosen by the direction when an event is made
+ * and must be a default one to all who ask: architectures step over a breakpoint
+ * only for those. So breakpoints and watchpoints deliver every sample, in both
+ * directions, with a signal for each as well, and an inherited event has its
+ * parent's handler.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+#include <linux/hw_breakpoint.h>
+
+#include "../kselftest_harness.h"
+#include "overwrite_test.h"
+
+#define HITS	20
+#define MARK	0x5eed5eed00000000ULL
+
+static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+
+static __u64 watched;
+
+/* The number of the hit is on the stack, next to a word that nothing else has. */
+static void hit_me(const __u64 *mark)
+{
+	asm volatile("" : : "r" (mark) : "memory");
+}
+
+enum source {
+	EXECUTE,
+	WATCH,
+	FAULT,
+};
+
+FIXTURE(overflow_handler)
+{
+	struct perf_overwrite	ow;
+	struct fault_area	area;
+	int			fd;
+};
+
+FIXTURE_VARIANT(overflow_handler)
+{
+	bool		backward;
+	enum source	source;
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, forward_execute)
+{
+	.backward = false,
+	.source = EXECUTE,
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, forward_watch)
+{
+	.backward = false,
+	.source = WATCH,
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, forward_fault)
+{
+	.backward = false,
+	.source = FAULT,
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, backward_execute)
+{
+	.backward = true,
+	.source = EXECUTE,
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, backward_watch)
+{
+	.backward = true,
+	.source = WATCH,
+};
+
+FIXTURE_VARIANT_ADD(overflow_handler, backward_fault)
+{
+	.backward = true,
+	.source = FAULT,
+};
+
+static struct perf_event_attr sampling_attr(enum source source, bool backward)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR |
+						  PERF_SAMPLE_STACK_USER);
+
+	attr.sample_stack_user = 512;
+	attr.write_backward = backward;
+	attr.wakeup_events = 1;
+	if (source == FAULT)
+		return attr;
+
+	attr.type = PERF_TYPE_BREAKPOINT;
+	attr.config = 0;
+	if (source == EXECUTE) {
+		attr.bp_type = HW_BREAKPOINT_X;
+		attr.bp_addr = (unsigned long)hit_me;
+		attr.bp_len = sizeof(long);
+	} else {
+		attr.bp_type = HW_BREAKPOINT_W;
+		attr.bp_addr = (unsigned long)&watched;
+		attr.bp_len = HW_BREAKPOINT_LEN_8;
+	}
+	return attr;
+}
+
+/* Makes hit number @seq of any source. */
+static void hit(enum source source, const struct fault_area *area, unsigned int seq)
+{
+	void (*call)(const __u64 *mark) = hit_me;
+	__u64 mark[2] = { MARK, seq };
+
+	/* What it calls isn't known to the compiler, hence not inlined. */
+	asm volatile("" : "+r" (call) : "r" (mark) : "memory");
+	if (source == EXECUTE)
+		call(mark);
+	else if (source == WATCH)
+		watched = seq;
+	else
+		make_fault(area, seq);
+	asm volatile("" : : "r" (mark) : "memory");
+}
+
+/* The number of the hit that the sample was made by, or -1. */
+static unsigned int sample_seq(const struct perf_event_header *header)
+{
+	const __u64 *word = (const __u64 *)(header + 1);
+	__u64 words = word[2] / sizeof(*word);
+
+	for (__u64 i = 3; i < 3 + words - 1; i++)
+		if (word[i] == MARK)
+			return word[i + 1];
+	return -1;
+}
+
+static __u64 hit_addr(enum source source, const struct fault_area *area, unsigned int seq)
+{
+	if (source == FAULT)
+		return fault_address(area, seq);
+	return source == WATCH ? (unsigned long)&watched : (unsigned long)hit_me;
+}
+
+static __u64 sample_addr(const struct perf_event_header *header)
+{
+	return ((const __u64 *)(header + 1))[1];
+}
+
+FIXTURE_SETUP(overflow_handler)
+{
+	struct perf_event_attr attr = sampling_attr(variant->source, variant->backward);
+
+	self->fd = perf_overwrite_open(&attr, 0, -1, -1);
+	if (self->fd < 0 && variant->source != FAULT &&
+	    (errno == ENOSPC || errno == EOPNOTSUPP || errno == ENODEV || errno == ENOENT))
+		SKIP(return, "no hardware breakpoints: %s", strerror(errno));
+	if (self->fd >= 0)
+		close(self->fd);
+	self->fd = open_event(_metadata, &attr, 0, -1);
+	if (self->fd < 0)
+		return;
+	ASSERT_EQ(0, map_fault_area(&self->area, 64));
+	/* Writable, as that is what both directions can read without a pause. */
+	ASSERT_EQ(0, perf_overwrite_map(&self->ow, self->fd, 8, true));
+	hit(FAULT, &self->area, 0);
+}
+
+FIXTURE_TEARDOWN(overflow_handler)
+{
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
+	ASSERT_EQ(0, close(self->fd));
+}
+
+/*
+ * Checks that the samples of the hits from 0 to @end - 1 are there, each once and
+ * in order, and nothing else.
+ */
+static void check_samples(struct __test_metadata *_metadata,
+			  const struct perf_overwrite *ow,
+			  const struct fault_area *area, enum source source,
+			  bool backward, unsigned int end)
+{
+	__u64 head = perf_overwrite_head(ow), position = 0;
+	struct perf_event_header *header;
+	struct perf_overwrite_walk walk;
+
+	perf_overwrite_begin(&walk, ow);
+	for (unsigned int i = 0; i < end; i++) {
+		unsigned int seq = backward ? end - 1 - i : i;
+
+		header = backward ? perf_overwrite_next(&walk, space) :
+				forward_next(ow, &position, head, space);
+		ASSERT_NE(NULL, header);
+		ASSERT_EQ(PERF_RECORD_SAMPLE, header->type);
+		ASSERT_EQ(seq, sample_seq(header));
+		ASSERT_EQ(hit_addr(source, area, seq), sample_addr(header));
+	}
+	header = backward ? perf_overwrite_next(&walk, space) :
+			forward_next(ow, &position, head, space);
+	ASSERT_EQ(NULL, header);
+	ASSERT_EQ(0, lost_count(ow->fd));
+}
+
+TEST_F(overflow_handler, samples)
+{
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+	for (unsigned int seq = 0; seq < HITS; seq++)
+		hit(variant->source, &self->area, seq);
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+
+	check_samples(_metadata, &self->ow, &self->area, variant->source,
+		      variant->backward, HITS);
+}
+
+/* A queued signal for each sample, with the event's descriptor. */
+TEST_F(overflow_handler, signals)
+{
+	const struct timespec timeout = { .tv_sec = 5 };
+	sigset_t signals;
+	siginfo_t info;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGRTMIN);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &signals, NULL));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETOWN, getpid()));
+
+	for (unsigned int seq = 0; seq < HITS; seq++) {
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0));
+		hit(variant->source, &self->area, seq);
+		ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
+
+		ASSERT_EQ(SIGRTMIN, sigtimedwait(&signals, &info, &timeout));
+		ASSERT_EQ(self->fd, info.si_fd);
+		ASSERT_EQ(POLL_IN, info.si_code);
+	}
+	/* That was all. */
+	ASSERT_EQ(-1, sigtimedwait(&signals, &info, &(struct timespec){ 0 }));
+	ASSERT_EQ(EAGAIN, errno);
+	check_samples(_metadata, &self->ow, &self->area, variant->source,
+		      variant->backward, HITS);
+}
+
+/* What is counted down to is reached, and stops the event. */
+TEST_F(overflow_handler, refresh)
+{
+	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 7));
+	for (unsigned int seq = 0; seq < HITS; seq++)
+		hit(variant->source, &self->area, seq);
+
+	check_samples(_metadata, &self->ow, &self->area, variant->source,
+		      variant->backward, 7);
+}
+
+/* A child's event has the parent's handler, and writes the parent's way. */
+TEST_F(overflow_handler, inherited)
+{
+	struct perf_event_attr attr = sampling_attr(variant->source, variant->backward);
+	int cpu = pin_to_cpu(), status;
+	pid_t child;
+
+	/* Only of one CPU can an inherited event have a buffer. */
+	ASSERT_LE(0, cpu);
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
+	ASSERT_EQ(0, close(self->fd));
+	attr.inherit = 1;
+	self->fd = open_event(_metadata, &attr, 0, cpu);
+	ASSERT_EQ(0, perf_overwrite_map(&self->ow, self->fd, 8, true));
+
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		/* Once without, so that its copies of pages are made. */
+		for (unsigned int seq = 0; seq < HITS; seq++)
+			hit(variant->source, &self->area, seq);
+		ioctl(self->fd, PERF_EVENT_IOC_ENABLE, 0);
+		for (unsigned int seq = 0; seq < HITS; seq++)
+			hit(variant->source, &self->area, seq);
+		ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0);
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	check_samples(_metadata, &self->ow, &self->area, variant->source,
+		      variant->backward, HITS);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of overwritable buffers share: records whose number, sizes and
+ * contents are known exactly.
+ *
+ * These are PERF_RECORD_COMM: a task that renames itself by prctl() makes every
+ * event of its own with attr.comm write one record with the new name, at once
+ * and in its own context. Record number n is made by the name of number n; its
+ * length varies so that the records are of two sizes (24 and 32 bytes, without
+ * sample_id_all), neither of which makes all of them fit a page.
+ *
+ * The others are samples of page faults: record number n is made by touching
+ * page n of an area for the first time, and carries the page's address and, if
+ * it is to be large, a piece of the stack full of words of that number.
+ */
+#ifndef _SELFTESTS_OVERWRITE_TEST_H
+#define _SELFTESTS_OVERWRITE_TEST_H
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#include "perf_overwrite.h"
+
+#define NAME_SIZE	16
+
+struct comm_record {
+	struct perf_event_header	header;
+	__u32				pid, tid;
+	char				name[NAME_SIZE];
+};
+
+struct lost_record {
+	struct perf_event_header	header;
+	__u64				id, lost;
+};
+
+/* What a read() of an event returns for NAME_EVENT's read_format. */
+struct event_counts {
+	__u64	value, id, lost;
+};
+
+/* An event that writes records of names and nothing else. */
+#define NAME_EVENT(_backward)						\
+	((struct perf_event_attr) {					\
+		.type		= PERF_TYPE_SOFTWARE,			\
+		.size		= sizeof(struct perf_event_attr),	\
+		.config		= PERF_COUNT_SW_DUMMY,			\
+		.read_format	= PERF_FORMAT_ID | PERF_FORMAT_LOST,	\
+		.exclude_kernel	= 1,					\
+		.exclude_hv	= 1,					\
+		.comm		= 1,					\
+		.write_backward	= (_backward),				\
+	})
+
+/*
+ * Opens an event as a test's set-up. Missing privilege or perf events are a
+ * reason to skip, with -1 returned; that write_backward is missing is none.
+ */
+static inline int open_event(struct __test_metadata *_metadata,
+			     struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = perf_overwrite_open(attr, pid, cpu, -1), error = errno;
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		SKIP(return -1, "no permission to open a perf event");
+	if (fd < 0 && access("/proc/sys/kernel/perf_event_paranoid", F_OK))
+		SKIP(return -1, "no perf events in this kernel");
+	ASSERT_LE(0, fd) {
+		TH_LOG("perf_event_open: %s", strerror(error));
+	}
+	return fd;
+}
+
+/* The name of record number @seq: 5 to 13 digits. */
+static inline void make_name(char name[NAME_SIZE], unsigned int seq)
+{
+	snprintf(name, NAME_SIZE, "%0*u", 5 + seq % 9, seq % 100000);
+}
+
+/* The size of record number @seq, which ends with @trailer bytes of ids. */
+static inline size_t name_record_size(unsigned int seq, size_t trailer)
+{
+	size_t text = 5 + seq % 9 + 1;
+
+	return sizeof(struct perf_event_header) + 2 * sizeof(__u32) +
+	       (text + 7) / 8 * 8 + trailer;
+}
+
+/* Writes the records from number @first on. Returns how many bytes they take. */
+static inline size_t write_names(unsigned int first, unsigned int count,
+				 size_t trailer)
+{
+	char name[NAME_SIZE];
+	size_t bytes = 0;
+
+	for (unsigned int seq = first; seq < first + count; seq++) {
+		make_name(name, seq);
+		prctl(PR_SET_NAME, name);
+		bytes += name_record_size(seq, trailer);
+	}
+	return bytes;
+}
+
+/* Whether this is record number @seq of this very task, in all its parts. */
+static inline bool is_name(const struct perf_event_header *header,
+			   unsigned int seq, size_t trailer)
+{
+	const struct comm_record *record = (const struct comm_record *)header;
+	char name[NAME_SIZE];
+
+	make_name(name, seq);
+	return header->type == PERF_RECORD_COMM &&
+	       header->size == name_record_size(seq, trailer) &&
+	       record->pid == (__u32)getpid() &&
+	       record->tid == (__u32)syscall(__NR_gettid) &&
+	       !strcmp(record->name, name);
+}
+
+/* How many of the records before number @end fit into @size bytes, newest first. */
+static inline unsigned int names_that_fit(unsigned int end, size_t size, size_t trailer)
+{
+	unsigned int count = 0;
+
+	while (count < end) {
+		size_t next = name_record_size(end - 1 - count, trailer);
+
+		if (next > size)
+			break;
+		size -= next;
+		count++;
+	}
+	return count;
+}
+
+/* Pages that aren't there until they are touched. */
+struct fault_area {
+	unsigned char	*base;
+	size_t		page_size;
+	unsigned int	pages;
+};
+
+/* An event that writes samples of page faults, of what @_sample_type says. */
+#define FAULT_EVENT(_sample_type)					\
+	((struct perf_event_attr) {					\
+		.type		= PERF_TYPE_SOFTWARE,			\
+		.size		= sizeof(struct perf_event_attr),	\
+		.config		= PERF_COUNT_SW_PAGE_FAULTS,		\
+		.sample_type	= (_sample_type),			\
+		.sample_period	= 1,					\
+		.read_format	= PERF_FORMAT_ID | PERF_FORMAT_LOST,	\
+		.disabled	= 1,					\
+		.exclude_kernel	= 1,					\
+		.exclude_hv	= 1,					\
+		.write_backward	= 1,					\
+	})
+
+/*
+ * Whether the architecture dumps no user stacks: @attr can be opened, but not
+ * with them.
+ */
+static inline bool lacks_stack_dump(struct perf_event_attr attr, pid_t pid)
+{
+	int fd = perf_overwrite_open(&attr, pid, -1, -1);
+
+	if (fd >= 0) {
+		close(fd);
+		return false;
+	}
+	attr.sample_type &= ~(__u64)PERF_SAMPLE_STACK_USER;
+	fd = perf_overwrite_open(&attr, pid, -1, -1);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Returns 0, or -1 with errno set. */
+static inline int map_fault_area(struct fault_area *area, unsigned int pages)
+{
+	area->page_size = sysconf(_SC_PAGESIZE);
+	area->pages = pages;
+	area->base = mmap(NULL, pages * area->page_size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (area->base == MAP_FAILED)
+		return -1;
+	/* One page at a time; a kernel that has no other pages refuses this. */
+	madvise(area->base, pages * area->page_size, MADV_NOHUGEPAGE);
+	return 0;
+}
+
+static inline __u64 fault_address(const struct fault_area *area, unsigned int seq)
+{
+	return (unsigned long)area->base + seq % area->pages * area->page_size;
+}
+
+/*
+ * Makes fault number @seq. Number 0 and each one that begins a new round through
+ * the area empties it first.
+ */
+static inline void make_fault(const struct fault_area *area, unsigned int seq)
+{
+	if (seq % area->pages == 0)
+		madvise(area->base, area->pages * area->page_size, MADV_DONTNEED);
+	/* Loads the byte, whoever may want it. */
+	asm volatile("" : : "r" (area->base[seq % area->pages * area->page_size]));
+}
+
+/* Goes on with a forward buffer at @position, up to @head. */
+static inline struct perf_event_header *
+forward_next(const struct perf_overwrite *ow, __u64 *position, __u64 head, void *space)
+{
+	struct perf_overwrite_walk walk;
+	struct perf_event_header *record;
+
+	perf_overwrite_begin_at(&walk, ow, *position, head - *position);
+	record = perf_overwrite_next(&walk, space);
+	*position += walk.covered;
+	return record;
+}
+
+/* The CPUs on which this may run, up to @max. Returns how many. */
+static inline int allowed_cpus(int *cpus, int max)
+{
+	int count = 0;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	for (int cpu = 0; cpu < CPU_SETSIZE && count < max; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus[count++] = cpu;
+	return count;
+}
+
+/* Returns 0, or -1 with errno set. */
+static inline int go_to_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Stays on the CPU on which it is, which is returned, or -1 with errno set. */
+static inline int pin_to_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	return go_to_cpu(cpu) ? -1 : cpu;
+}
+
+static inline __u64 lost_count(int fd)
+{
+	struct event_counts counts;
+
+	if (read(fd, &counts, sizeof(counts)) != sizeof(counts))
+		return -1;
+	return counts.lost;
+}
+
+static inline __u64 event_id(int fd)
+{
+	__u64 id = 0;
+
+	return ioctl(fd, PERF_EVENT_IOC_ID, &id) ? 0 : id;
+}
+
+#endif /* _SELFTESTS_OVERWRITE_TEST_H */
