@@ -16,7 +16,7 @@ ONLY ?=
 export BASE TREE KDIR AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check tree kernel kunit kselftest guest flight-recorder series broken clean \
+.PHONY: help run check tree kernel kunit kselftest model guest flight-recorder series broken clean \
 	clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
@@ -25,6 +25,7 @@ help:
 	@echo 'make kernel           its kernel for the guest; prints where'
 	@echo 'make kunit            its unit tests, under the kernel'\''s own kunit.py, on ARCH'
 	@echo 'make kselftest        its self-tests, in the guest'
+	@echo 'make model            the pause'\''s protocol, with Spin'
 	@echo 'make guest PROG=path  run programs there as root and exit with their status'
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
@@ -40,7 +41,7 @@ help:
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
 	@echo 'ONLY=$(ONLY)  (broken: one patch)'
 
-run check kunit kselftest broken:
+run check kunit kselftest model broken:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 tree kernel:

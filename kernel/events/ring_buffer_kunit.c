@@ -12,20 +12,25 @@
  * Nested writers are put exactly where they hurt: by hand between begin and
  * end, and by a hardware breakpoint on one of the buffer's own words, whose
  * handler runs between the instruction that touches the word and the next one,
- * like an NMI.
+ * like an NMI. Pauses meet writers that are held between begin and end on another
+ * CPU.
  *
  * What can't be seen here: ordering between CPUs, as there is no reader on
  * another one; anything that takes a mapping, a file descriptor or a PMU. The
  * selftests in tools/testing/selftests/perf_events are for that.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/irq_work.h>
+#include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/poll.h>
 #include <linux/prandom.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 
 #include "internal.h"
 #include "ring_buffer_head.h"
@@ -63,7 +68,22 @@ struct rb_test {
 	unsigned int		fire_at;
 	unsigned int		hits;
 	bool			fired;
+	bool			fire_pause;
 	int			nested_ret;
+
+	/* A writer that is held on another CPU, and a pause that meets it. */
+	bool			irqs_off;
+	bool			opened;
+	bool			release;
+	bool			ended;
+	bool			gave_up;
+	int			writer_ret;
+	struct completion	writer_done;
+	int			pause_cpu;
+	bool			paused;
+	bool			paused_after_end;
+	int			pause_ret;
+	struct completion	pause_done;
 };
 
 struct rb_test_record {
@@ -116,7 +136,7 @@ static void rb_test_detach(struct rb_test *t)
 
 	t->rb = NULL;
 	if (rb)
-		rb_free(rb);
+		ring_buffer_put(rb);
 }
 
 static void rb_test_exit(struct kunit *test)
@@ -198,11 +218,14 @@ static void rb_test_copy(struct perf_output_handle *handle, const u8 *buf,
 static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
 {
 	struct perf_output_handle handle;
+	struct perf_event_header header;
 	struct perf_sample_data data;
 	int ret;
 
 	rb_test_fill(buf, seq, size);
 	perf_sample_data_init(&data, 0, 0);
+	/* For sample_id_all, as everybody does who calls begin. */
+	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
 	ret = t->begin(&handle, &data, &t->event, size);
 	if (ret)
 		return ret;
@@ -469,6 +492,29 @@ static void test_head_exhaustive(struct kunit *test)
 }
 
 /*
+ * No buffer of this size can be had here, but its size can be computed.
+ */
+static void test_data_size(struct kunit *test)
+{
+	struct rb_test *t = rb_test_attach(test, 1, 0, false, false, 0);
+	struct perf_buffer *rb = t->rb;
+	const int nr_pages = rb->nr_pages;
+	u64 size[2];
+
+	KUNIT_EXPECT_EQ(test, perf_data_size(rb), PAGE_SIZE);
+
+	rb->nr_pages = SZ_2G / PAGE_SIZE;
+	size[0] = perf_data_size(rb);
+	rb->nr_pages = 2 * (SZ_2G / PAGE_SIZE);
+	size[1] = perf_data_size(rb);
+	rb->nr_pages = nr_pages;
+
+	KUNIT_EXPECT_EQ(test, size[0], 0x80000000ULL);
+	if (BITS_PER_LONG == 64)
+		KUNIT_EXPECT_EQ(test, size[1], 0x100000000ULL);
+}
+
+/*
  * A buffer is born running, unless there is nowhere to write to.
  */
 static void test_born_running(struct kunit *test)
@@ -725,7 +771,7 @@ static void test_lost(struct kunit *test)
 	const struct rb_lost_param *p = test->param_value;
 	struct rb_test *t = rb_test_attach(test, 1, 0, p->backward, p->full, 0);
 	unsigned int size = 24 + (p->sample_id_all ? 8 : 0);
-	struct rb_test_lost *lost = (void *)t->nested;
+	struct rb_test_lost *lost = (void *)t->nested + (p->backward ? 64 : 0);
 	unsigned int i;
 
 	t->event.attr.sample_type = PERF_SAMPLE_ID;
@@ -762,14 +808,17 @@ static void test_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), p->lost);
 
-	/* One reservation holds PERF_RECORD_LOST and then the record. */
+	/*
+	 * One reservation holds PERF_RECORD_LOST and the record, the older one
+	 * of them where older records are: behind it if written backward.
+	 */
 	memset(lost, 0, sizeof(*lost));
 	lost->header.type = PERF_RECORD_LOST;
 	lost->header.size = size;
 	lost->id = RB_TEST_ID;
 	lost->lost = p->lost;
 	lost->sample_id = RB_TEST_ID;
-	memcpy(t->nested + size, t->record, 64);
+	memcpy(t->nested + (p->backward ? 0 : size), t->record, 64);
 	rb_test_mirror(t, t->nested, size + 64);
 	rb_test_compare(test, t);
 
@@ -777,6 +826,49 @@ static void test_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 201, 64), 0);
 	rb_test_mirror(t, t->record, 64);
 	rb_test_compare(test, t);
+}
+
+/*
+ * The sample data belongs to the record: PERF_RECORD_LOST uses what is there,
+ * even if it is of a child of the event that has the buffer.
+ */
+static void test_lost_keeps_sample_data(struct kunit *test)
+{
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	struct rb_test_lost lost;
+	struct rb_test *t;
+	int backward, ret;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_STREAM_ID;
+		t->event.attr.sample_id_all = 1;
+		t->event.id_header_size = 8;
+
+		rb_toggle_paused(t->rb, true);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 0, 64), -ENOSPC);
+		rb_toggle_paused(t->rb, false);
+
+		rb_test_fill(t->record, 1, 64);
+		perf_sample_data_init(&data, 0, 0);
+		data.type = PERF_SAMPLE_STREAM_ID;
+		data.stream_id = 99;
+		ret = t->begin(&handle, &data, &t->event, 64);
+		if (!ret) {
+			perf_output_copy(&handle, t->record, 64);
+			perf_output_end(&handle);
+		}
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		KUNIT_EXPECT_EQ(test, data.stream_id, 99);
+		KUNIT_EXPECT_EQ(test, data.type, PERF_SAMPLE_STREAM_ID);
+
+		rb_test_read(t, backward ? MINUS(32) : 0, &lost, 32);
+		KUNIT_EXPECT_EQ(test, lost.header.type, PERF_RECORD_LOST);
+		KUNIT_EXPECT_EQ(test, lost.header.size, 32);
+		KUNIT_EXPECT_EQ(test, lost.lost, 1);
+		KUNIT_EXPECT_EQ(test, lost.sample_id, 99);
+	}
 }
 
 static void test_full_honours_tail(struct kunit *test)
@@ -884,6 +976,7 @@ static void test_nested_by_hand(struct kunit *test)
 struct rb_break_param {
 	const char	*name;
 	size_t		offset;		/* of the word, in the buffer */
+	unsigned int	size;		/* of the word */
 	bool		user_page;	/* data_head instead */
 	bool		on_read;
 	unsigned int	fire_at;	/* which hit */
@@ -891,16 +984,16 @@ struct rb_break_param {
 };
 
 static const struct rb_break_param rb_break_params[] = {
-	/* name, word, of the user page, on read, at hit, nested first */
-	{ "after nest was raised", offsetof(struct perf_buffer, nest), false,
-	  false, 0, true },
-	{ "after the head was read", offsetof(struct perf_buffer, head), false,
-	  true, 0, true },
-	{ "after the head was moved", offsetof(struct perf_buffer, head), false,
-	  false, 0, false },
-	{ "after the head was published", 0, true, false, 0, false },
-	{ "after nest was lowered", offsetof(struct perf_buffer, nest), false,
-	  false, 1, false },
+	/* name, word and size, of the user page, on read, at hit, nested first */
+	{ "after nest was raised", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 0, true },
+	{ "after the head was read", offsetof(struct perf_buffer, head),
+	  sizeof(long), false, true, 0, true },
+	{ "after the head was moved", offsetof(struct perf_buffer, head),
+	  sizeof(long), false, false, 0, false },
+	{ "after the head was published", 0, sizeof(long), true, false, 0, false },
+	{ "after nest was lowered", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 1, false },
 };
 
 RB_PARAM_DESC(rb_break_param)
@@ -916,12 +1009,31 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 
 	t->fired = true;
 	t->nested_ret = rb_test_write(t, t->nested, 2, t->nested_size);
+	if (t->fire_pause)
+		rb_toggle_paused(t->rb, true);
+}
+
+static struct perf_event *rb_test_watch(struct rb_test *t, void *addr,
+					unsigned int size, bool on_read)
+{
+	struct perf_event_attr attr;
+
+	t->nested_size = 120;
+	t->hits = 0;
+	t->fired = false;
+	t->nested_ret = -1;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)addr;
+	attr.bp_len = size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
+	attr.bp_type = on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+
+	return perf_event_create_kernel_counter(&attr, 0, NULL, rb_test_break, t);
 }
 
 static void test_nested_by_breakpoint(struct kunit *test)
 {
 	const struct rb_break_param *p = test->param_value;
-	struct perf_event_attr attr;
 	struct perf_event *bp;
 	struct rb_test *t;
 	int i, ret;
@@ -936,22 +1048,10 @@ static void test_nested_by_breakpoint(struct kunit *test)
 		bool backward = i & 1, writable = i & 2;
 
 		t = rb_test_attach(test, 1, 0, backward, writable, 0);
-		t->nested_size = 120;
 		t->fire_at = p->fire_at;
-		t->hits = 0;
-		t->fired = false;
-		t->nested_ret = -1;
-
-		hw_breakpoint_init(&attr);
-		attr.bp_addr = p->user_page ?
-			(unsigned long)&t->rb->user_page->data_head :
-			(unsigned long)t->rb + p->offset;
-		attr.bp_len = p->offset == offsetof(struct perf_buffer, nest) ?
-			HW_BREAKPOINT_LEN_4 :
-			(sizeof(long) == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4);
-		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
-						      rb_test_break, t);
+		bp = rb_test_watch(t, p->user_page ?
+				   (void *)&t->rb->user_page->data_head :
+				   (void *)t->rb + p->offset, p->size, p->on_read);
 		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
 
 		ret = rb_test_write(t, t->record, 1, 64);
@@ -973,6 +1073,74 @@ static void test_nested_by_breakpoint(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 3, 64), 0);
 		rb_test_mirror(t, t->record, 64);
 		rb_test_compare(test, t);
+	}
+}
+
+/*
+ * A buffer is paused inside a writer that didn't look at the flag yet, after a
+ * nested writer that did: who is turned away still publishes the other's record.
+ */
+static void test_paused_after_nested(struct kunit *test)
+{
+	struct perf_event *bp;
+	struct rb_test *t;
+	int backward, ret;
+
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+
+	/* The breakpoint is this CPU's. */
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		t->fire_at = 0;
+		t->fire_pause = true;
+		bp = rb_test_watch(t, &t->rb->nest, 4, false);
+		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+
+		ret = rb_test_write(t, t->record, 1, 64);
+		perf_event_release_kernel(bp);
+
+		KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
+		KUNIT_ASSERT_TRUE(test, t->fired);
+		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
+		rb_test_mirror(t, t->nested, 120);
+		rb_test_compare(test, t);
+	}
+}
+
+/*
+ * A nested writer that comes as soon as it is one leaves its wakeup to the
+ * outer one, whose own record crosses nothing.
+ */
+static void test_nested_wakeup(struct kunit *test)
+{
+	struct perf_event *bp;
+	struct rb_test *t;
+	int backward, ret;
+
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+
+	/* The breakpoint is this CPU's. */
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 100, backward, false, 0);
+		t->fire_at = 0;
+		bp = rb_test_watch(t, &t->rb->nest, 4, false);
+		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+
+		ret = rb_test_write(t, t->record, 1, 64);
+		perf_event_release_kernel(bp);
+		irq_work_sync(&t->event.pending_irq);
+
+		KUNIT_EXPECT_EQ(test, ret, 0);
+		KUNIT_ASSERT_TRUE(test, t->fired);
+		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->wakeups), 1);
 	}
 }
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */
@@ -1079,11 +1247,280 @@ static void test_pause_resume(struct kunit *test)
 	}
 }
 
+/*
+ * What a paused buffer won't take isn't prepared either.
+ */
+static void test_paused_sample(struct kunit *test)
+{
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	struct rb_test *t;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_CPU;
+		t->event.id_header_size = 8;
+
+		rb_toggle_paused(t->rb, true);
+		perf_sample_data_init(&data, 0, 0);
+		if (backward)
+			perf_event_output_backward(&t->event, &data, &regs);
+		else
+			perf_event_output_forward(&t->event, &data, &regs);
+		KUNIT_EXPECT_EQ(test, data.sample_flags & PERF_SAMPLE_CPU, 0);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
+		rb_test_compare(test, t);
+
+		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs),
+				-ENOSPC);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 2);
+
+		/* 16 bytes of sample and 24 that tell what was lost. */
+		rb_toggle_paused(t->rb, false);
+		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs), 0);
+		KUNIT_EXPECT_NE(test, data.sample_flags & PERF_SAMPLE_CPU, 0);
+		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
+				(u64)(t->head + (backward ? -40 : 40)));
+	}
+}
+
+/*
+ * Pauses that meet a writer between begin and end on another CPU.
+ */
+struct rb_pause_param {
+	const char	*name;
+	bool		irqs_off;	/* where the writer is */
+	bool		task;		/* whose buffer it is, or that CPU's */
+};
+
+static const struct rb_pause_param rb_pause_params[] = {
+	/* name, irqs off, task */
+	{ "of a CPU", false, false },
+	{ "of a CPU, interrupts off", true, false },
+	{ "of a task", false, true },
+	{ "of a task, interrupts off", true, true },
+};
+
+RB_PARAM_DESC(rb_pause_param)
+KUNIT_ARRAY_PARAM(rb_pause, rb_pause_params, rb_pause_param_desc);
+
+/*
+ * While the writer holds its CPU, somebody may want to stop all of them, and the
+ * one that is to release it waits for that. Then the test begins anew.
+ */
+#define RB_TEST_HOLD_NS		(3 * NSEC_PER_SEC)
+#define RB_TEST_TRIES		5
+
+static int rb_test_writer(void *arg)
+{
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	u64 limit = ktime_get_mono_fast_ns() + RB_TEST_HOLD_NS;
+	struct rb_test *t = arg;
+	unsigned long flags = 0;
+
+	rb_test_fill(t->record, 7, 64);
+	perf_sample_data_init(&data, 0, 0);
+
+	if (t->irqs_off)
+		local_irq_save(flags);
+	t->writer_ret = t->begin(&handle, &data, &t->event, 64);
+	if (!t->writer_ret) {
+		perf_output_copy(&handle, t->record, 40);
+		WRITE_ONCE(t->opened, true);
+		while (!READ_ONCE(t->release)) {
+			if (ktime_get_mono_fast_ns() > limit) {
+				t->gave_up = true;
+				break;
+			}
+			cpu_relax();
+		}
+		perf_output_copy(&handle, t->record + 40, 24);
+		WRITE_ONCE(t->ended, true);
+		perf_output_end(&handle);
+	}
+	if (t->irqs_off)
+		local_irq_restore(flags);
+
+	complete(&t->writer_done);
+
+	return 0;
+}
+
+static int rb_test_pauser(void *arg)
+{
+	struct rb_test *t = arg;
+
+	t->pause_ret = rb_pause(t->rb, t->pause_cpu, true);
+	t->paused_after_end = READ_ONCE(t->ended);
+	WRITE_ONCE(t->paused, true);
+	complete(&t->pause_done);
+
+	return 0;
+}
+
+/* No assertion from here to rb_test_release(): the writer holds a CPU. */
+static bool rb_test_hold(struct kunit *test, struct rb_test *t,
+			 const struct rb_pause_param *p, unsigned int cpu)
+{
+	struct task_struct *writer;
+	int i;
+
+	t->irqs_off = p->irqs_off;
+	t->pause_cpu = p->task ? -1 : cpu;
+	t->opened = false;
+	t->release = false;
+	t->ended = false;
+	t->gave_up = false;
+	t->paused = false;
+	init_completion(&t->writer_done);
+	init_completion(&t->pause_done);
+
+	writer = kthread_create_on_cpu(rb_test_writer, t, cpu, "rb_writer/%u");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(writer));
+	wake_up_process(writer);
+	for (i = 0; i < 5000 && !READ_ONCE(t->opened); i++)
+		usleep_range(500, 1000);
+
+	return t->opened;
+}
+
+/* Returns whether the writer was there all the time. */
+static bool rb_test_release(struct rb_test *t)
+{
+	WRITE_ONCE(t->release, true);
+	wait_for_completion(&t->writer_done);
+
+	return !t->gave_up;
+}
+
+/* A CPU other than the one that the pauses come from. */
+static unsigned int rb_test_other_cpu(struct kunit *test)
+{
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	return cpumask_next(0, cpu_online_mask);
+}
+
+static void test_pause_waits_for_writer(struct kunit *test)
+{
+	const struct rb_pause_param *p = test->param_value;
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct task_struct *pauser;
+	bool held, early, flag;
+	struct rb_test *t;
+	int i, tries = 0;
+
+	/* Each direction, and again whatever was disturbed. */
+	for (i = 0; i < 2 && tries < RB_TEST_TRIES; i += held, tries++) {
+		t = rb_test_attach(test, 1, 0, i, false, 0);
+		pauser = kthread_create_on_cpu(rb_test_pauser, t, 0, "rb_pauser/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(pauser));
+		held = rb_test_hold(test, t, p, cpu);
+
+		wake_up_process(pauser);
+		msleep(50);
+		/* It is on its way, and not there. */
+		early = READ_ONCE(t->paused);
+		flag = READ_ONCE(t->rb->paused);
+
+		held = rb_test_release(t) && held;
+		wait_for_completion(&t->pause_done);
+		if (!held)
+			continue;
+
+		KUNIT_EXPECT_TRUE(test, flag);
+		KUNIT_EXPECT_FALSE(test, early);
+		KUNIT_EXPECT_EQ(test, t->writer_ret, 0);
+		KUNIT_EXPECT_EQ(test, t->pause_ret, 0);
+		KUNIT_EXPECT_TRUE(test, t->paused_after_end);
+
+		/* The record is whole, and the last one. */
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 8, 64), -ENOSPC);
+		rb_test_compare(test, t);
+
+		KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 8, 64), 0);
+	}
+	KUNIT_EXPECT_EQ(test, i, 2);
+}
+
+static void test_pause_times_out(struct kunit *test)
+{
+	const struct rb_pause_param *p = test->param_value;
+	unsigned int cpu = rb_test_other_cpu(test);
+	int tries = 0, timeout, resume, again;
+	bool held, paused, resumed;
+	struct rb_test *t;
+
+	do {
+		t = rb_test_attach(test, 1, 0, true, false, 0);
+		held = rb_test_hold(test, t, p, cpu);
+
+		timeout = rb_pause(t->rb, t->pause_cpu, true);
+		paused = t->rb->paused;
+
+		/* An answer that is overdue doesn't spoil what comes after it. */
+		resume = rb_resume(t->rb);
+		resumed = !t->rb->paused;
+		again = rb_pause(t->rb, t->pause_cpu, false);
+
+		held = rb_test_release(t) && held;
+	} while (!held && ++tries < RB_TEST_TRIES);
+
+	KUNIT_EXPECT_TRUE(test, held);
+	KUNIT_EXPECT_EQ(test, timeout, -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, paused);
+	KUNIT_EXPECT_EQ(test, resume, 0);
+	KUNIT_EXPECT_TRUE(test, resumed);
+	KUNIT_EXPECT_EQ(test, again, 0);
+	KUNIT_EXPECT_TRUE(test, t->rb->paused);
+
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, t->pause_cpu, true), 0);
+	rb_test_mirror(t, t->record, 64);
+	rb_test_compare(test, t);
+}
+
+static void test_pause_without_writer(struct kunit *test)
+{
+	unsigned int cpu;
+	struct rb_test *t;
+
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	t = rb_test_attach(test, 1, 0, true, false, 0);
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
+	rb_test_mirror(t, t->record, 64);
+
+	/* This CPU's, each of the others', a CPU's that there isn't, a task's. */
+	for (cpu = 0; cpu <= nr_cpu_ids; cpu++) {
+		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, cpu, true), 0);
+		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, cpu, true), 0);
+		KUNIT_EXPECT_TRUE(test, t->rb->paused);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
+		KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
+		KUNIT_EXPECT_FALSE(test, t->rb->paused);
+	}
+
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, -1, true), 0);
+	KUNIT_EXPECT_TRUE(test, t->rb->paused);
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
+}
+
 static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE_PARAM(test_head_reserve, rb_reserve_gen_params),
 	KUNIT_CASE_PARAM(test_head_space, rb_space_gen_params),
 	KUNIT_CASE(test_head_boundaries),
 	KUNIT_CASE(test_head_exhaustive),
+	KUNIT_CASE(test_data_size),
 	KUNIT_CASE(test_born_running),
 	KUNIT_CASE(test_born_paused),
 	KUNIT_CASE(test_no_buffer),
@@ -1091,14 +1528,21 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_begin_asks_the_event),
 	KUNIT_CASE(test_skip_leaves_bytes),
 	KUNIT_CASE_PARAM(test_lost, rb_lost_gen_params),
+	KUNIT_CASE(test_lost_keeps_sample_data),
 	KUNIT_CASE(test_full_honours_tail),
 	KUNIT_CASE(test_nested_by_hand),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_nested_by_breakpoint, rb_break_gen_params),
+	KUNIT_CASE(test_paused_after_nested),
+	KUNIT_CASE(test_nested_wakeup),
 #endif
 	KUNIT_CASE_PARAM(test_watermark, rb_watermark_gen_params),
 	KUNIT_CASE(test_watermark_default),
 	KUNIT_CASE(test_pause_resume),
+	KUNIT_CASE(test_paused_sample),
+	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
+	KUNIT_CASE_PARAM(test_pause_times_out, rb_pause_gen_params),
+	KUNIT_CASE(test_pause_without_writer),
 	{}
 };
 

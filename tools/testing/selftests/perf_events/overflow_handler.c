@@ -18,6 +18,7 @@
 #include "overwrite_test.h"
 
 #define HITS	20
+#define STACK_BYTES	512
 #define MARK	0x5eed5eed00000000ULL
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
@@ -87,10 +88,10 @@ FIXTURE_VARIANT_ADD(overflow_handler, backward_fault)
 
 static struct perf_event_attr sampling_attr(enum source source, bool backward)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR |
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_ADDR |
 						  PERF_SAMPLE_STACK_USER);
 
-	attr.sample_stack_user = 512;
+	attr.sample_stack_user = STACK_BYTES;
 	attr.write_backward = backward;
 	attr.wakeup_events = 1;
 	if (source == FAULT)
@@ -127,15 +128,20 @@ static void hit(enum source source, const struct fault_area *area, unsigned int 
 	asm volatile("" : : "r" (mark) : "memory");
 }
 
-/* The number of the hit that the sample was made by, or -1. */
-static unsigned int sample_seq(const struct perf_event_header *header)
-{
-	const __u64 *word = (const __u64 *)(header + 1);
-	__u64 words = word[2] / sizeof(*word);
+struct sample {
+	struct perf_event_header	header;
+	__u32				pid, tid;
+	__u64				addr;
+	__u64				stack_size;
+	__u64				stack[STACK_BYTES / sizeof(__u64)];
+};
 
-	for (__u64 i = 3; i < 3 + words - 1; i++)
-		if (word[i] == MARK)
-			return word[i + 1];
+/* The number of the hit that the sample was made by, or -1. */
+static unsigned int sample_seq(const struct sample *sample)
+{
+	for (size_t i = 0; i + 1 < ARRAY_SIZE(sample->stack); i++)
+		if (sample->stack[i] == MARK)
+			return sample->stack[i + 1];
 	return -1;
 }
 
@@ -144,11 +150,6 @@ static __u64 hit_addr(enum source source, const struct fault_area *area, unsigne
 	if (source == FAULT)
 		return fault_address(area, seq);
 	return source == WATCH ? (unsigned long)&watched : (unsigned long)hit_me;
-}
-
-static __u64 sample_addr(const struct perf_event_header *header)
-{
-	return ((const __u64 *)(header + 1))[1];
 }
 
 FIXTURE_SETUP(overflow_handler)
@@ -176,33 +177,46 @@ FIXTURE_TEARDOWN(overflow_handler)
 	ASSERT_EQ(0, close(self->fd));
 }
 
+/* The next record, except for samples of the faults of a parent of @pid. */
+static struct sample *next_sample(const struct perf_overwrite *ow, bool backward,
+				  struct perf_overwrite_walk *walk, __u64 *position,
+				  pid_t pid)
+{
+	__u64 head = perf_overwrite_head(ow);
+	struct sample *sample;
+
+	do {
+		sample = (struct sample *)(backward ? perf_overwrite_next(walk, space) :
+					   forward_next(ow, position, head, space));
+	} while (sample && sample->header.type == PERF_RECORD_SAMPLE &&
+		 sample->pid != (__u32)pid);
+	return sample;
+}
+
 /*
- * Checks that the samples of the hits from 0 to @end - 1 are there, each once and
- * in order, and nothing else.
+ * Checks that the samples of the hits of @pid from 0 to @end - 1 are there, each
+ * once and in order, and nothing else.
  */
 static void check_samples(struct __test_metadata *_metadata,
 			  const struct perf_overwrite *ow,
 			  const struct fault_area *area, enum source source,
-			  bool backward, unsigned int end)
+			  bool backward, pid_t pid, unsigned int end)
 {
-	__u64 head = perf_overwrite_head(ow), position = 0;
-	struct perf_event_header *header;
 	struct perf_overwrite_walk walk;
+	struct sample *sample;
+	__u64 position = 0;
 
 	perf_overwrite_begin(&walk, ow);
 	for (unsigned int i = 0; i < end; i++) {
 		unsigned int seq = backward ? end - 1 - i : i;
 
-		header = backward ? perf_overwrite_next(&walk, space) :
-				forward_next(ow, &position, head, space);
-		ASSERT_NE(NULL, header);
-		ASSERT_EQ(PERF_RECORD_SAMPLE, header->type);
-		ASSERT_EQ(seq, sample_seq(header));
-		ASSERT_EQ(hit_addr(source, area, seq), sample_addr(header));
+		sample = next_sample(ow, backward, &walk, &position, pid);
+		ASSERT_NE(NULL, sample);
+		ASSERT_EQ(PERF_RECORD_SAMPLE, sample->header.type);
+		ASSERT_EQ(seq, sample_seq(sample));
+		ASSERT_EQ(hit_addr(source, area, seq), sample->addr);
 	}
-	header = backward ? perf_overwrite_next(&walk, space) :
-			forward_next(ow, &position, head, space);
-	ASSERT_EQ(NULL, header);
+	ASSERT_EQ(NULL, next_sample(ow, backward, &walk, &position, pid));
 	ASSERT_EQ(0, lost_count(ow->fd));
 }
 
@@ -214,7 +228,7 @@ TEST_F(overflow_handler, samples)
 	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));
 
 	check_samples(_metadata, &self->ow, &self->area, variant->source,
-		      variant->backward, HITS);
+		      variant->backward, getpid(), HITS);
 }
 
 /* A queued signal for each sample, with the event's descriptor. */
@@ -244,7 +258,7 @@ TEST_F(overflow_handler, signals)
 	ASSERT_EQ(-1, sigtimedwait(&signals, &info, &(struct timespec){ 0 }));
 	ASSERT_EQ(EAGAIN, errno);
 	check_samples(_metadata, &self->ow, &self->area, variant->source,
-		      variant->backward, HITS);
+		      variant->backward, getpid(), HITS);
 }
 
 /* What is counted down to is reached, and stops the event. */
@@ -255,10 +269,13 @@ TEST_F(overflow_handler, refresh)
 		hit(variant->source, &self->area, seq);
 
 	check_samples(_metadata, &self->ow, &self->area, variant->source,
-		      variant->backward, 7);
+		      variant->backward, getpid(), 7);
 }
 
-/* A child's event has the parent's handler, and writes the parent's way. */
+/*
+ * A child's event has the parent's handler, and writes the parent's way. Enabling
+ * the one enables the other, too.
+ */
 TEST_F(overflow_handler, inherited)
 {
 	struct perf_event_attr attr = sampling_attr(variant->source, variant->backward);
@@ -288,7 +305,7 @@ TEST_F(overflow_handler, inherited)
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	ASSERT_EQ(0, status);
 	check_samples(_metadata, &self->ow, &self->area, variant->source,
-		      variant->backward, HITS);
+		      variant->backward, child, HITS);
 }
 
 TEST_HARNESS_MAIN
