@@ -5,7 +5,8 @@
  *
  * While nothing happens it costs what writing records costs: nobody reads. For
  * a snapshot all buffers are paused, walked from the newest record towards the
- * past (see perf_overwrite.h), and resumed.
+ * past (see perf_overwrite.h), and resumed. So that nothing is lost meanwhile the
+ * events can be directed to other buffers for that time.
  *
  * This is no test by itself but runs in one, and on any kernel since 4.7.
  */
@@ -44,6 +45,8 @@ static const char usage[] =
 	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
 	"  -m, --pages N         pages of each CPU's buffer, a power of two (64)\n"
 	"  -n, --last N          print the last N records of a snapshot (30)\n"
+	"  -l, --lossless        lose nothing while a snapshot is taken: this needs two\n"
+	"                        buffers for each CPU\n"
 	"  -h, --help            print this\n"
 	"\n"
 	"Exits with 0 if something was recorded, whatever the command exits with, and\n"
@@ -145,6 +148,21 @@ static void find_events(struct recorder *recorder)
 	}
 }
 
+/* Holders write nothing, but share the clock and the direction of the events. */
+static void make_holder(struct recorder *recorder)
+{
+	recorder->holder.name = "dummy";
+	recorder->holder.attr = (struct perf_event_attr){
+		.type		= PERF_TYPE_SOFTWARE,
+		.size		= sizeof(struct perf_event_attr),
+		.config		= PERF_COUNT_SW_DUMMY,
+		.read_format	= PERF_FORMAT_ID | PERF_FORMAT_LOST,
+		.use_clockid	= 1,
+		.clockid	= CLOCK_MONOTONIC,
+		.write_backward	= 1,
+	};
+}
+
 static void find_cpus(struct recorder *recorder)
 {
 	char line[4096], *at = line;
@@ -216,15 +234,42 @@ static int open_event(struct recorder *recorder, struct kind *kind, int cpu)
 	return fd;
 }
 
-static void open_channel(struct recorder *recorder, struct channel *channel)
+static void map_buffer(const struct recorder *recorder, struct perf_overwrite *ow, int fd)
 {
 	unsigned long pages = recorder->options->pages;
+
+	if (!perf_overwrite_map(ow, fd, pages, false))
+		return;
+	if (errno == EPERM)
+		die(NO_PERMISSION_TO_LOCK, pages);
+	die("can't map a buffer of %lu pages: %s; use a smaller -m", pages,
+	    strerror(errno));
+}
+
+static void direct_output(const struct recorder *recorder, const struct channel *channel,
+			  int i, int fd)
+{
+	if (ioctl(channel->fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd))
+		die("'%s' can't share the buffer of CPU %d: %s", recorder->kinds[i].name,
+		    channel->cpu, strerror(errno));
+}
+
+static void open_channel(struct recorder *recorder, struct channel *channel)
+{
+	bool lossless = recorder->options->lossless;
 	char filter[64];
 
 	channel->fds = allocate(recorder->nr_kinds, sizeof(*channel->fds));
 	channel->ids = allocate(recorder->nr_kinds, sizeof(*channel->ids));
 	snprintf(filter, sizeof(filter), "common_pid != %d", getpid());
 
+	/* An event with a mapping of its own couldn't be directed elsewhere. */
+	if (lossless) {
+		map_buffer(recorder, &channel->ow,
+			   open_event(recorder, &recorder->holder, channel->cpu));
+		map_buffer(recorder, &channel->spare,
+			   open_event(recorder, &recorder->holder, channel->cpu));
+	}
 	for (int i = 0; i < recorder->nr_kinds; i++) {
 		struct kind *kind = &recorder->kinds[i];
 		int fd;
@@ -240,19 +285,12 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 		if (kind->tracepoint)
 			ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 
-		if (i && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, channel->fds[0]))
-			die("'%s' can't share the buffer of CPU %d: %s", kind->name,
-			    channel->cpu, strerror(errno));
-		if (i)
-			continue;
-
-		if (!perf_overwrite_map(&channel->ow, fd, pages, false))
-			continue;
-		if (errno == EPERM)
-			die(NO_PERMISSION_TO_LOCK, pages);
-		die("can't map a buffer of %lu pages: %s; use a smaller -m", pages,
-		    strerror(errno));
+		if (i || lossless)
+			direct_output(recorder, channel, i, channel->ow.fd);
+		else
+			map_buffer(recorder, &channel->ow, fd);
 	}
+	recorder->freezes = perf_overwrite_freezes(channel->ow.fd);
 	channel->store = allocate(channel->ow.size + PERF_OVERWRITE_RECORD_MAX, 1);
 }
 
@@ -265,20 +303,67 @@ static void enable_events(struct recorder *recorder)
 				    strerror(errno));
 }
 
-/*
- * Stops all buffers and reads each, so that they show the same stretch of time,
- * then lets them go on. Nothing is printed and no memory allocated meanwhile.
- */
-static void take_snapshot(struct recorder *recorder)
+/* Without membarrier a moment has to do: writers don't sleep. */
+static void drain(void)
 {
+	if (perf_overwrite_drain())
+		usleep(10000);
+}
+
+static void resume_buffer(const struct channel *channel, const struct perf_overwrite *ow)
+{
+	if (perf_overwrite_resume(ow->fd))
+		die("can't resume CPU %d's buffer: %s", channel->cpu, strerror(errno));
+}
+
+/*
+ * Directs the events to the spare buffers. There may be some that have got hold of
+ * the old ones before, and write there yet.
+ */
+static void swap_buffers(struct recorder *recorder)
+{
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		struct channel *channel = &recorder->channels[c];
+
+		/* The one that was read last is the spare one from now on. */
+		if (recorder->snapshots) {
+			struct perf_overwrite read = channel->ow;
+
+			channel->ow = channel->spare;
+			channel->spare = read;
+		}
+		resume_buffer(channel, &channel->spare);
+		for (int i = 0; i < recorder->nr_kinds; i++)
+			direct_output(recorder, channel, i, channel->spare.fd);
+	}
+	drain();
+}
+
+/* Starts with all, so that none waits for the waiting for another. */
+static void pause_buffers(struct recorder *recorder)
+{
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (perf_overwrite_pause_start(recorder->channels[c].ow.fd))
+			die("can't pause CPU %d's buffer: %s",
+			    recorder->channels[c].cpu, strerror(errno));
 	for (int c = 0; c < recorder->nr_channels; c++)
 		if (perf_overwrite_pause(recorder->channels[c].ow.fd))
 			die("can't pause CPU %d's buffer: %s",
 			    recorder->channels[c].cpu, strerror(errno));
+	if (!recorder->freezes)
+		drain();
+}
 
-	/* Without membarrier a moment has to do: writers don't sleep. */
-	if (perf_overwrite_drain())
-		usleep(10000);
+/*
+ * Stops all buffers and reads each, so that they show the same stretch of time,
+ * then lets them go on, or keeps those that others stand in for. Nothing is printed
+ * and no memory allocated meanwhile.
+ */
+static void take_snapshot(struct recorder *recorder)
+{
+	if (recorder->options->lossless)
+		swap_buffers(recorder);
+	pause_buffers(recorder);
 
 	for (int c = 0; c < recorder->nr_channels; c++) {
 		struct channel *channel = &recorder->channels[c];
@@ -295,10 +380,8 @@ static void take_snapshot(struct recorder *recorder)
 			channel->records++;
 	}
 
-	for (int c = 0; c < recorder->nr_channels; c++)
-		if (perf_overwrite_resume(recorder->channels[c].ow.fd))
-			die("can't resume CPU %d's buffer: %s",
-			    recorder->channels[c].cpu, strerror(errno));
+	for (int c = 0; c < recorder->nr_channels && !recorder->options->lossless; c++)
+		resume_buffer(&recorder->channels[c], &recorder->channels[c].ow);
 	recorder->snapshots++;
 	recorder->names.snapshot = recorder->snapshots;
 }
@@ -456,6 +539,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 		{ "repeat",	required_argument,	NULL, 'r' },
 		{ "pages",	required_argument,	NULL, 'm' },
 		{ "last",	required_argument,	NULL, 'n' },
+		{ "lossless",	no_argument,		NULL, 'l' },
 		{ "help",	no_argument,		NULL, 'h' },
 		{ }
 	};
@@ -477,7 +561,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 	}
 
 	opterr = 0;
-	while ((option = getopt_long(events_end, argv, "a:r:m:n:h", names, NULL)) != -1) {
+	while ((option = getopt_long(events_end, argv, "a:r:m:n:lh", names, NULL)) != -1) {
 		switch (option) {
 		case 'a':
 			options->after = strtod(optarg, &end);
@@ -497,6 +581,9 @@ static void parse_options(struct options *options, int argc, char **argv)
 			break;
 		case 'n':
 			options->last = parse_number(optarg, "--last");
+			break;
+		case 'l':
+			options->lossless = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -537,6 +624,7 @@ int main(int argc, char **argv)
 	parse_options(&options, argc, argv);
 	find_events(&recorder);
 	find_cpus(&recorder);
+	make_holder(&recorder);
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
 	return record(&recorder, &signals);

@@ -23,6 +23,7 @@ struct options {
 	unsigned long	repeat;		/* snapshots, 0 for no end */
 	unsigned long	pages;
 	unsigned long	last;
+	bool		lossless;
 	const char	* const *events;
 	int		nr_events;
 	char		**command;
@@ -37,12 +38,16 @@ struct kind {
 	struct trace_format	format;
 };
 
-/* One CPU: a buffer, and an event of each kind that writes to it. */
+/*
+ * One CPU: a buffer, and an event of each kind that writes to it. To lose nothing
+ * it takes two buffers: while one is read the events write to the spare one.
+ */
 struct channel {
 	int			cpu;
 	int			*fds;
 	__u64			*ids;
 	struct perf_overwrite	ow;
+	struct perf_overwrite	spare;
 	struct perf_overwrite_walk walk;
 	unsigned char		*store;		/* the records of a snapshot */
 	size_t			records;
@@ -52,9 +57,11 @@ struct recorder {
 	const struct options	*options;
 	struct kind		*kinds;
 	int			nr_kinds;
+	struct kind		holder;		/* of a buffer, if lossless */
 	struct channel		*channels;
 	int			nr_channels;
 	bool			counts_lost;	/* PERF_FORMAT_LOST is there */
+	bool			freezes;	/* a pause waits for writers */
 	unsigned long		snapshots;
 	__u64			samples;	/* in all snapshots */
 	struct task_names	names;

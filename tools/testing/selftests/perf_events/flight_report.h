@@ -187,8 +187,10 @@ static inline void print_summary(const struct recorder *recorder,
 	printf("\n CPU   records  whole bytes  of buffer     written      lost   seconds\n");
 	for (int c = 0; c < recorder->nr_channels; c++) {
 		const struct channel *channel = &recorder->channels[c];
-		__u64 oldest = 0, newest = 0;
+		__u64 oldest = 0, newest = 0, written;
 
+		written = perf_overwrite_written(0, channel->ow.seen) +
+			  perf_overwrite_written(0, channel->spare.seen);
 		for (size_t i = 0; i < nr_entries; i++) {
 			if (entries[i].channel != channel)
 				continue;
@@ -200,7 +202,7 @@ static inline void print_summary(const struct recorder *recorder,
 		}
 		printf("%4d %9zu %12zu %10zu %11llu ", channel->cpu, channel->records,
 		       channel->walk.covered, channel->ow.size,
-		       (unsigned long long)perf_overwrite_written(0, channel->ow.seen));
+		       (unsigned long long)written);
 		if (recorder->counts_lost)
 			printf("%9llu", (unsigned long long)count_lost(recorder, channel));
 		else
@@ -212,7 +214,8 @@ static inline void print_summary(const struct recorder *recorder,
 		printf(" in %.6f seconds", (double)(entries[nr_entries - 1].time -
 						    entries[0].time) / NSEC_PER_SEC);
 	printf(", %llu told lost by records\n", (unsigned long long)told);
-	printf("(written and lost: since the start; lost: also while reading)\n");
+	printf("(written and lost: since the start%s)\n",
+	       recorder->options->lossless ? "" : "; lost: also while reading");
 }
 
 static inline void report(struct recorder *recorder)

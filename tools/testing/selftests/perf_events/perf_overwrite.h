@@ -32,7 +32,8 @@
  *	perf_overwrite_map(&ow, fd, pages, false);
  *	...
  *	perf_overwrite_pause(fd);
- *	perf_overwrite_drain();
+ *	if (!perf_overwrite_freezes(fd))
+ *		perf_overwrite_drain();
  *	perf_overwrite_begin(&walk, &ow);
  *	while ((record = perf_overwrite_next(&walk, space)))
  *		use(record);
@@ -63,8 +64,10 @@
 #define _SELFTESTS_PERF_OVERWRITE_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -156,13 +159,34 @@ static inline int perf_overwrite_unmap(struct perf_overwrite *ow)
 	return munmap(ow->meta, ow->size + sysconf(_SC_PAGESIZE));
 }
 
+/* PERF_PAUSE_OUTPUT and PERF_PAUSE_OUTPUT_START, which older headers don't have. */
+#define PERF_OVERWRITE_PAUSE		1
+#define PERF_OVERWRITE_PAUSE_START	2
+
 /*
  * From now on records are counted as lost in the place of being written. Any
  * event that writes to the buffer will do.
+ *
+ * Where perf_overwrite_freezes(), when this has returned 0 no writer is in flight,
+ * and nothing in the mapping changes until the buffer is resumed. It is -1 with
+ * errno ETIMEDOUT if a writer didn't get done; the buffer is paused then, and this
+ * may be called again.
+ *
+ * Elsewhere see perf_overwrite_drain().
  */
 static inline int perf_overwrite_pause(int fd)
 {
-	return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
+	return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_OVERWRITE_PAUSE);
+}
+
+/*
+ * The same without waiting for writers in flight. Who pauses many buffers starts
+ * with this for all of them, and then calls perf_overwrite_pause() for each: the
+ * waiting times run at once. Older kernels take it for perf_overwrite_pause().
+ */
+static inline int perf_overwrite_pause_start(int fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_OVERWRITE_PAUSE_START);
 }
 
 static inline int perf_overwrite_resume(int fd)
@@ -171,10 +195,37 @@ static inline int perf_overwrite_resume(int fd)
 }
 
 /*
- * A writer on another CPU that had passed the check of the paused flag may
- * still be writing when the pause returns. Writers are RCU readers, hence a
- * grace period, which is what this kind of membarrier is, waits for them. One
- * call after the pausing of any number of buffers is enough.
+ * Whether a pause waits for writers in flight: the kernels that show the state of
+ * the output in the fdinfo of an event, which has to have a buffer, are those.
+ */
+static inline bool perf_overwrite_freezes(int fd)
+{
+	char path[64], text[1024];
+	ssize_t length;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return false;
+	length = read(info, text, sizeof(text) - 1);
+	close(info);
+	if (length < 0)
+		return false;
+	text[length] = 0;
+	return strstr(text, "output-paused:");
+}
+
+/*
+ * On kernels whose pause doesn't freeze the buffer a writer on another CPU that
+ * had passed the check of the paused flag may still be writing when the pause
+ * returns. Writers are RCU readers, hence a grace period, which is what this kind
+ * of membarrier is, waits for them. One call after the pausing of any number of
+ * buffers is enough.
+ *
+ * On all kernels it waits for the writers that, after an event's output was
+ * directed elsewhere by PERF_EVENT_IOC_SET_OUTPUT, still have the old buffer in
+ * their hands.
  *
  * Returns 0, or -1 with errno set: with EINVAL on a kernel with nohz_full CPUs,
  * where a reader has to wait by itself for the head not to move.

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A process that is nearly always in the midst of writing a record: many events
+ * share a buffer, each page fault is a sample of all of them, and each sample has
+ * a large piece of the stack, which takes long to copy.
+ *
+ * A pause that doesn't wait for writers in flight is caught by this within a few
+ * tries, even where processors are emulated.
+ */
+#ifndef _SELFTESTS_PAUSE_WRITER_H
+#define _SELFTESTS_PAUSE_WRITER_H
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "overwrite_stack.h"
+
+#define WRITER_EVENTS		16
+#define WRITER_STACK_BYTES	16384
+#define WRITER_BUFFER_BYTES	(256 * 1024)
+#define WRITER_CLOCK_PERIOD	200000
+#define WRITER_AREA_PAGES	4096
+
+struct writer_sample {
+	struct perf_event_header	header;
+	__u64				addr;
+	__u64				stack_size;
+	__u64				stack[WRITER_STACK_BYTES / sizeof(__u64)];
+	__u64				stack_used;
+};
+
+/* Made by a clock's interrupts: nests in the others. */
+struct writer_tick {
+	struct perf_event_header	header;
+	__u64				addr;
+};
+
+struct pause_writer {
+	struct perf_overwrite	ow;
+	struct fault_area	area;
+	bool			backward;
+	int			cpu;
+	pid_t			pid;
+	int			fds[WRITER_EVENTS + 1];
+	int			nr_fds;
+};
+
+static inline void writer_run(const struct pause_writer *writer)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (go_to_cpu(writer->cpu))
+		_exit(1);
+	/* Touch what will be touched, so that from here on only the area faults. */
+	fault_with_stack(&writer->area, 1, WRITER_STACK_BYTES);
+	raise(SIGSTOP);
+	for (unsigned int seq = 0; ; seq++)
+		fault_with_stack(&writer->area, seq, WRITER_STACK_BYTES);
+}
+
+/*
+ * Starts a writer on @cpu. The events, hence the buffer, are those of this CPU or,
+ * if not @per_cpu, those of the task wherever it is. If @nested, the first of
+ * them is a clock.
+ */
+static inline void writer_start(struct __test_metadata *_metadata,
+				struct pause_writer *writer, int cpu,
+				bool per_cpu, bool backward, bool nested)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR | PERF_SAMPLE_STACK_USER);
+	size_t pages = WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
+	int status;
+
+	attr.sample_stack_user = WRITER_STACK_BYTES;
+	attr.write_backward = backward;
+	if (lacks_stack_dump(attr, 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
+
+	ASSERT_EQ(0, map_fault_area(&writer->area, WRITER_AREA_PAGES));
+	writer->backward = backward;
+	writer->cpu = cpu;
+	writer->pid = fork();
+	ASSERT_LE(0, writer->pid);
+	if (!writer->pid)
+		writer_run(writer);
+	ASSERT_EQ(writer->pid, waitpid(writer->pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+
+	for (int i = 0; i < WRITER_EVENTS + nested; i++) {
+		struct perf_event_attr this = attr;
+
+		if (nested && !i) {
+			this.config = PERF_COUNT_SW_CPU_CLOCK;
+			this.sample_period = WRITER_CLOCK_PERIOD;
+			this.sample_type = PERF_SAMPLE_ADDR;
+			this.sample_stack_user = 0;
+			this.exclude_kernel = 0;
+		}
+		writer->fds[i] = open_event(_metadata, &this, writer->pid,
+					    per_cpu ? cpu : -1);
+		if (writer->fds[i] < 0)
+			return;
+		writer->nr_fds++;
+		if (i) {
+			ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_SET_OUTPUT,
+					   writer->fds[0]));
+		} else if (perf_overwrite_map(&writer->ow, writer->fds[0], pages, false)) {
+			ASSERT_EQ(EPERM, errno);
+			SKIP(return, "no permission to lock %u bytes", WRITER_BUFFER_BYTES);
+		}
+	}
+	/* A kernel that can't pause fails here, and not with the writer at work. */
+	ASSERT_EQ(0, perf_overwrite_pause(writer->ow.fd));
+	ASSERT_EQ(0, perf_overwrite_resume(writer->ow.fd));
+	for (int i = 0; i < writer->nr_fds; i++)
+		ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_ENABLE, 0));
+	ASSERT_EQ(0, kill(writer->pid, SIGCONT));
+}
+
+static inline void writer_stop(struct __test_metadata *_metadata,
+			       struct pause_writer *writer)
+{
+	if (writer->pid > 0) {
+		kill(writer->pid, SIGKILL);
+		ASSERT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
+	}
+	if (writer->ow.meta)
+		ASSERT_EQ(0, perf_overwrite_unmap(&writer->ow));
+	for (int i = 0; i < writer->nr_fds; i++)
+		ASSERT_EQ(0, close(writer->fds[i]));
+}
+
+static inline __u64 writer_lost(const struct pause_writer *writer)
+{
+	__u64 lost = 0;
+
+	for (int i = 0; i < writer->nr_fds; i++)
+		lost += lost_count(writer->fds[i]);
+	return lost;
+}
+
+static inline __u64 now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+/* Returns the head as soon as it isn't @head any more, or @head after a while. */
+static inline __u64 writer_wait(const struct pause_writer *writer, __u64 head)
+{
+	__u64 begin = now_ns(), now;
+
+	do {
+		now = perf_overwrite_head(&writer->ow);
+	} while (now == head && now_ns() - begin < 5000000000ULL);
+	return now;
+}
+
+/* Whether this is a record of the writer's, with all that belongs to it. */
+static inline bool writer_made(const struct pause_writer *writer,
+			       const struct perf_event_header *header)
+{
+	const struct writer_sample *sample = (const struct writer_sample *)header;
+	const struct fault_area *area = &writer->area;
+	unsigned int seq;
+
+	if (header->type == PERF_RECORD_LOST)
+		return header->size == sizeof(struct lost_record);
+	if (header->type != PERF_RECORD_SAMPLE)
+		return false;
+	if (header->size == sizeof(struct writer_tick))
+		return true;
+	if (header->size != sizeof(*sample) || sample->stack_size != sizeof(sample->stack))
+		return false;
+
+	/* The page tells the number but for the round, which the stack tells. */
+	seq = sample->stack[sizeof(sample->stack) / sizeof(__u64) - 1] >> 32;
+	return sample->addr == fault_address(area, seq) &&
+	       stack_is(sample->stack, sizeof(sample->stack), seq);
+}
+
+#endif /* _SELFTESTS_PAUSE_WRITER_H */
