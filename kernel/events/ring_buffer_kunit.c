@@ -1310,7 +1310,7 @@ KUNIT_ARRAY_PARAM(rb_pause, rb_pause_params, rb_pause_param_desc);
  * While the writer holds its CPU, somebody may want to stop all of them, and the
  * one that is to release it waits for that. Then the test begins anew.
  */
-#define RB_TEST_HOLD_NS		(3 * NSEC_PER_SEC)
+#define RB_TEST_HOLD_NS		(3ULL * NSEC_PER_SEC)
 #define RB_TEST_TRIES		5
 
 static int rb_test_writer(void *arg)

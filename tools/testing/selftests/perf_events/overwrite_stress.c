@@ -27,9 +27,10 @@
 
 /*
  * Losses are told by the first records after a resume and, if an interrupt was
- * refused within a writer that had come before the pause, by the last ones.
+ * refused within a writer that had come before the pause, by the last ones. The
+ * interrupts of some ticks at once may come between.
  */
-#define NEAR_LOSS	4
+#define NEAR_LOSS	16
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 
