@@ -1013,10 +1013,25 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 		rb_toggle_paused(t->rb, true);
 }
 
-static struct perf_event *rb_test_watch(struct rb_test *t, void *addr,
-					unsigned int size, bool on_read)
+static void rb_test_needs_breakpoint(struct kunit *test)
+{
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+
+	/* The breakpoint is this CPU's. */
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+}
+
+/*
+ * Write a record with a breakpoint on a word that the writer uses. The nested
+ * writer must have come, and have written its record.
+ */
+static int rb_test_write_watched(struct kunit *test, struct rb_test *t,
+				 void *addr, unsigned int size, bool on_read)
 {
 	struct perf_event_attr attr;
+	struct perf_event *bp;
+	int ret;
 
 	t->nested_size = 120;
 	t->hits = 0;
@@ -1027,39 +1042,37 @@ static struct perf_event *rb_test_watch(struct rb_test *t, void *addr,
 	attr.bp_addr = (unsigned long)addr;
 	attr.bp_len = size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
 	attr.bp_type = on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+	bp = perf_event_create_kernel_counter(&attr, 0, NULL, rb_test_break, t);
+	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
 
-	return perf_event_create_kernel_counter(&attr, 0, NULL, rb_test_break, t);
+	ret = rb_test_write(t, t->record, 1, 64);
+	perf_event_release_kernel(bp);
+
+	KUNIT_ASSERT_TRUE(test, t->fired);
+	KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
+
+	return ret;
 }
 
 static void test_nested_by_breakpoint(struct kunit *test)
 {
 	const struct rb_break_param *p = test->param_value;
-	struct perf_event *bp;
 	struct rb_test *t;
 	int i, ret;
 
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-
-	/* The breakpoint is this CPU's. */
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	rb_test_needs_breakpoint(test);
 
 	for (i = 0; i < 4; i++) {
 		bool backward = i & 1, writable = i & 2;
 
 		t = rb_test_attach(test, 1, 0, backward, writable, 0);
 		t->fire_at = p->fire_at;
-		bp = rb_test_watch(t, p->user_page ?
-				   (void *)&t->rb->user_page->data_head :
-				   (void *)t->rb + p->offset, p->size, p->on_read);
-		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
-
-		ret = rb_test_write(t, t->record, 1, 64);
-		perf_event_release_kernel(bp);
+		ret = rb_test_write_watched(test, t, p->user_page ?
+					    (void *)&t->rb->user_page->data_head :
+					    (void *)t->rb + p->offset,
+					    p->size, p->on_read);
 
 		KUNIT_EXPECT_EQ(test, ret, 0);
-		KUNIT_ASSERT_TRUE(test, t->fired);
-		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
 
 		if (p->nested_first)
 			rb_test_mirror(t, t->nested, 120);
@@ -1082,29 +1095,18 @@ static void test_nested_by_breakpoint(struct kunit *test)
  */
 static void test_paused_after_nested(struct kunit *test)
 {
-	struct perf_event *bp;
 	struct rb_test *t;
 	int backward, ret;
 
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-
-	/* The breakpoint is this CPU's. */
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	rb_test_needs_breakpoint(test);
 
 	for (backward = 0; backward < 2; backward++) {
 		t = rb_test_attach(test, 1, 0, backward, false, 0);
 		t->fire_at = 0;
 		t->fire_pause = true;
-		bp = rb_test_watch(t, &t->rb->nest, 4, false);
-		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
-
-		ret = rb_test_write(t, t->record, 1, 64);
-		perf_event_release_kernel(bp);
+		ret = rb_test_write_watched(test, t, &t->rb->nest, 4, false);
 
 		KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-		KUNIT_ASSERT_TRUE(test, t->fired);
-		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
 		rb_test_mirror(t, t->nested, 120);
 		rb_test_compare(test, t);
@@ -1117,29 +1119,18 @@ static void test_paused_after_nested(struct kunit *test)
  */
 static void test_nested_wakeup(struct kunit *test)
 {
-	struct perf_event *bp;
 	struct rb_test *t;
 	int backward, ret;
 
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-
-	/* The breakpoint is this CPU's. */
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	rb_test_needs_breakpoint(test);
 
 	for (backward = 0; backward < 2; backward++) {
 		t = rb_test_attach(test, 1, 100, backward, false, 0);
 		t->fire_at = 0;
-		bp = rb_test_watch(t, &t->rb->nest, 4, false);
-		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
-
-		ret = rb_test_write(t, t->record, 1, 64);
-		perf_event_release_kernel(bp);
+		ret = rb_test_write_watched(test, t, &t->rb->nest, 4, false);
 		irq_work_sync(&t->event.pending_irq);
 
 		KUNIT_EXPECT_EQ(test, ret, 0);
-		KUNIT_ASSERT_TRUE(test, t->fired);
-		KUNIT_ASSERT_EQ(test, t->nested_ret, 0);
 		KUNIT_EXPECT_EQ(test, atomic_read(&t->wakeups), 1);
 	}
 }
