@@ -113,6 +113,29 @@ rb_head_has_space(unsigned long head, unsigned long tail,
 }
 
 /**
+ * rb_head_has_room - whether a reservation spares what isn't published yet
+ * @head: the head before the reservation
+ * @published: the head when a writer last published it
+ * @data_size: bytes of the data area
+ * @size: bytes to reserve
+ * @backward: the direction of the buffer
+ *
+ * For overwritable buffers, where only records that are still being written are
+ * to be spared: at most @data_size bytes lie between @published and @head.
+ *
+ * Return: true if @size bytes fit beside them.
+ */
+static __always_inline bool
+rb_head_has_room(unsigned long head, unsigned long published,
+		 unsigned long data_size, unsigned long size, bool backward)
+{
+	unsigned long used = backward ? published - head : head - published;
+	unsigned long room = data_size - used;
+
+	return size <= room;
+}
+
+/**
  * rb_head_page - which data page a position is in
  * @pos: the position
  * @page_shift: log2 of the bytes in a data page

@@ -91,6 +91,24 @@ static inline unsigned int rb_model_space(const struct rb_model_input *in)
 	}
 }
 
+/* Step from the published head to the writer's, no further than @max. */
+static inline unsigned int
+rb_model_unpublished(const struct rb_model_input *in, unsigned int max)
+{
+	unsigned long at = in->tail;
+	unsigned int n = 0;
+
+	while (at != in->head && n <= max) {
+		if (in->backward)
+			at--;
+		else
+			at++;
+		n++;
+	}
+
+	return n;
+}
+
 /* Count up from the reader's stamp to the writer's bytes, no further than @max. */
 static inline unsigned int
 rb_model_since(const struct rb_model_input *in, unsigned int max)
@@ -128,12 +146,16 @@ rb_model_sizes(struct rb_model_input *in, unsigned int max_size, __u64 *runs)
 	return NULL;
 }
 
-/* One head and one tail, which serve as bytes and stamp too, all sizes. */
+/*
+ * One head and one tail, which serve as bytes and stamp and as published head,
+ * too, all sizes.
+ */
 static inline const char *
 rb_model_tail(struct rb_model_input *in, unsigned int max_size, __u64 *runs)
 {
 	unsigned int space = rb_model_space(in);
 	unsigned int since = rb_model_since(in, max_size);
+	unsigned int ahead = rb_model_unpublished(in, in->data_size);
 	unsigned int n;
 	bool fits, crossed, want;
 
@@ -148,6 +170,14 @@ rb_model_tail(struct rb_model_input *in, unsigned int max_size, __u64 *runs)
 		want = since > n;
 		if (crossed != want)
 			return "rb_head_crossed() disagrees with counting";
+		/* More than the buffer holds is never reserved. */
+		if (ahead <= in->data_size) {
+			fits = rb_head_has_room(in->head, in->tail,
+						in->data_size, n, in->backward);
+			want = ahead + n <= in->data_size;
+			if (fits != want)
+				return "rb_head_has_room() disagrees with stepping";
+		}
 		++*runs;
 	}
 

@@ -150,7 +150,7 @@ static void rb_test_exit(struct kunit *test)
  * the end of the word has the head wrap in the middle of the test.
  */
 static struct rb_test *rb_test_attach(struct kunit *test, int nr_pages,
-				      long watermark, bool backward,
+				      u32 watermark, bool backward,
 				      bool writable, unsigned long start)
 {
 	struct rb_test *t = test->priv;
@@ -178,6 +178,7 @@ static struct rb_test *rb_test_attach(struct kunit *test, int nr_pages,
 	}
 
 	local_set(&rb->head, start);
+	rb->published = start;
 	local_set(&rb->wakeup, backward ? 0UL - start : start);
 	rb->user_page->data_head = start;
 	rb->user_page->data_tail = start;
@@ -286,6 +287,7 @@ static void rb_test_compare(struct kunit *test, struct rb_test *t)
 
 	KUNIT_EXPECT_EQ(test, local_read(&t->rb->head), (long)t->head);
 	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, (u64)t->head);
+	KUNIT_EXPECT_EQ(test, t->rb->published, t->head);
 	KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
 
 	for (at = 0; at < t->data_size; at += PAGE_SIZE) {
@@ -426,6 +428,55 @@ static void test_head_space(struct kunit *test)
 				    rb_head_has_space(p->head, p->tail, 4096,
 						      size, p->backward),
 				    size <= p->space, "size %lu", size);
+	}
+}
+
+/*
+ * The arithmetic: what unpublished records leave of an overwritable buffer of
+ * 4096 bytes.
+ */
+struct rb_room_param {
+	const char	*name;
+	unsigned long	head;
+	unsigned long	published;
+	bool		backward;
+	unsigned long	room;
+};
+
+static const struct rb_room_param rb_room_params[] = {
+	/* name, head, published, backward, room */
+	{ "forward, all published at 0", 0, 0, false, 4096 },
+	{ "forward, all published at all ones", ULONG_MAX, ULONG_MAX, false, 4096 },
+	{ "forward, all published, many laps", 81920, 81920, false, 4096 },
+	{ "forward, 8 bytes to publish", 8, 0, false, 4088 },
+	{ "forward, 8 bytes across the word", 4, MINUS(4), false, 4088 },
+	{ "forward, all but 8 bytes", 4088, 0, false, 8 },
+	{ "forward, the whole size", 4096, 0, false, 0 },
+	{ "forward, the whole size across the word", 4088, MINUS(8), false, 0 },
+	{ "backward, all published at 0", 0, 0, true, 4096 },
+	{ "backward, all published at all ones", ULONG_MAX, ULONG_MAX, true, 4096 },
+	{ "backward, all published, many laps", MINUS(81920), MINUS(81920), true,
+	  4096 },
+	{ "backward, 8 bytes to publish", MINUS(8), 0, true, 4088 },
+	{ "backward, 8 bytes across the word", MINUS(4), 4, true, 4088 },
+	{ "backward, all but 8 bytes", MINUS(4088), 0, true, 8 },
+	{ "backward, the whole size", MINUS(4096), 0, true, 0 },
+	{ "backward, the whole size across the word", MINUS(4088), 8, true, 0 },
+};
+
+RB_PARAM_DESC(rb_room_param)
+KUNIT_ARRAY_PARAM(rb_room, rb_room_params, rb_room_param_desc);
+
+static void test_head_room(struct kunit *test)
+{
+	const struct rb_room_param *p = test->param_value;
+	unsigned long size;
+
+	for (size = 0; size <= 4096 + 8; size++) {
+		KUNIT_ASSERT_EQ_MSG(test,
+				    rb_head_has_room(p->head, p->published, 4096,
+						     size, p->backward),
+				    size <= p->room, "size %lu", size);
 	}
 }
 
@@ -905,6 +956,127 @@ static void test_full_honours_tail(struct kunit *test)
 }
 
 /*
+ * A record that fits into the buffer, but not together with PERF_RECORD_LOST, is
+ * written all the same. What was lost is told by the next one with room for it.
+ */
+static void test_lost_starves_nothing(struct kunit *test)
+{
+	const unsigned int large = PAGE_SIZE - 16;
+	struct rb_test_lost lost;
+	struct rb_test *t;
+	unsigned int i;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, true, 0);
+
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 1, large), -ENOSPC);
+		KUNIT_ASSERT_EQ(test, local_read(&t->rb->lost), 1);
+
+		for (i = 0; i < 3; i++) {
+			t->rb->user_page->data_tail = t->head;
+			KUNIT_ASSERT_EQ(test,
+					rb_test_write(t, t->record, i, large), 0);
+			rb_test_mirror(t, t->record, large);
+			rb_test_compare(test, t);
+			KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
+		}
+
+		t->rb->user_page->data_tail = t->head;
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 4, 64), 0);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		rb_test_read(t, t->head - (backward ? 24 : 0), &lost, 24);
+		KUNIT_EXPECT_EQ(test, lost.header.type, PERF_RECORD_LOST);
+		KUNIT_EXPECT_EQ(test, lost.lost, 1);
+	}
+}
+
+/*
+ * No record wraps over itself. The largest has the size of the buffer.
+ */
+static void test_record_too_large(struct kunit *test)
+{
+	struct rb_test *t;
+	unsigned int sizes[2] = { 64, PAGE_SIZE };
+	int mode, backward, writable;
+
+	for (mode = 0; mode < 4; mode++) {
+		backward = mode & 1;
+		writable = mode & 2;
+		t = rb_test_attach(test, 1, 0, backward, writable, 0);
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		t->rb->user_page->data_tail = t->head;
+
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, PAGE_SIZE + 8),
+				-ENOSPC);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 3 * PAGE_SIZE),
+				-ENOSPC);
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, PAGE_SIZE),
+				writable ? -ENOSPC : 0);
+		if (!writable)
+			rb_test_mirror(t, t->record, PAGE_SIZE);
+		rb_test_compare(test, t);
+		if (backward)
+			rb_test_walk(test, t, sizes, writable ? 1 : 2);
+
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), writable ? 3 : 2);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples),
+				writable ? 3 : 2);
+	}
+}
+
+/*
+ * Nested writers don't overwrite what the outer one is about to write. Once that
+ * is published, they may.
+ */
+static void test_nested_too_large(struct kunit *test)
+{
+	const unsigned int outer_size = 3000, rest = PAGE_SIZE - 3000;
+	struct perf_output_handle outer;
+	struct perf_sample_data data;
+	struct rb_test *t;
+	int backward, ret, too_large, fits, another;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, backward ? 8 : MINUS(8));
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 128), 0);
+		rb_test_mirror(t, t->record, 128);
+
+		perf_sample_data_init(&data, 0, 0);
+		too_large = fits = another = 1;
+		ret = t->begin(&outer, &data, &t->event, outer_size);
+		if (!ret) {
+			fits = rb_test_write(t, t->nested, 2, rest);
+			too_large = rb_test_write(t, t->nested, 3, PAGE_SIZE);
+			another = rb_test_write(t, t->nested, 4, 16);
+
+			rb_test_fill(t->record, 1, outer_size);
+			rb_test_copy(&outer, t->record, outer_size);
+			perf_output_end(&outer);
+		}
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		KUNIT_EXPECT_EQ(test, fits, 0);
+		KUNIT_EXPECT_EQ(test, too_large, -ENOSPC);
+		KUNIT_EXPECT_EQ(test, another, -ENOSPC);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 2);
+
+		rb_test_mirror(t, t->record, outer_size);
+		rb_test_fill(t->nested, 2, rest);
+		rb_test_mirror(t, t->nested, rest);
+		rb_test_compare(test, t);
+
+		/* 24 bytes tell that two were lost. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->nested, 5, 64), 0);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
+				(u64)(t->head + (backward ? -88 : 88)));
+	}
+}
+
+/*
  * Only the outermost of nested writers publishes the head.
  */
 static void test_nested_by_hand(struct kunit *test)
@@ -1192,6 +1364,32 @@ static void test_watermark(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->event.pending_wakeup, p->wakeups ? 1 : 0);
 }
 
+/*
+ * Who reads a flight recorder when it's needed can do without all wakeups.
+ */
+static void test_watermark_never(struct kunit *test)
+{
+	struct rb_test *t;
+	unsigned long i;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, U32_MAX, backward, false,
+				   backward ? 2 * PAGE_SIZE : MINUS(2 * PAGE_SIZE));
+		for (i = 0; i < 5 * PAGE_SIZE; i += 512)
+			KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, i, 512), 0);
+		irq_work_sync(&t->event.pending_irq);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->wakeups), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->rb->poll), 0);
+		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
+				(u64)(t->head + (backward ? -i : i)));
+
+		/* A reader with a tail waits for records: no more than the size. */
+		t = rb_test_attach(test, 2, U32_MAX, backward, true, 0);
+		KUNIT_EXPECT_EQ(test, t->rb->watermark, 2 * PAGE_SIZE);
+	}
+}
+
 static void test_watermark_default(struct kunit *test)
 {
 	struct rb_test *t;
@@ -1274,6 +1472,77 @@ static void test_paused_sample(struct kunit *test)
 		KUNIT_EXPECT_NE(test, data.sample_flags & PERF_SAMPLE_CPU, 0);
 		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
 				(u64)(t->head + (backward ? -40 : 40)));
+	}
+}
+
+/*
+ * The size of a record is 16 bits wide, and a multiple of 8. A sample with more
+ * bytes leaves the buffer alone, and is counted.
+ */
+struct rb_sample_size_param {
+	const char	*name;
+	unsigned int	raw;		/* bytes of raw data, behind a u32 */
+	unsigned int	size;		/* of the record, 0 if it's refused */
+};
+
+static const struct rb_sample_size_param rb_sample_size_params[] = {
+	{ "small", 20, 32 },
+	{ "one step below the largest", 65508, 65520 },
+	{ "the largest", 65516, 65528 },
+	{ "one byte more", 65517, 0 },
+	{ "17 bits, 0 in the lower 16", 65524, 0 },
+	{ "17 bits", 70000, 0 },
+	{ "18 bits, 0 in the lower 16", 131060, 0 },
+	{ "18 bits", 131072, 0 },
+};
+
+RB_PARAM_DESC(rb_sample_size_param)
+KUNIT_ARRAY_PARAM(rb_sample_size, rb_sample_size_params, rb_sample_size_param_desc);
+
+static void test_sample_size(struct kunit *test)
+{
+	const struct rb_sample_size_param *p = test->param_value;
+	struct perf_raw_record raw = { };
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	struct rb_test *t;
+	u8 *buf, *record;
+	int backward;
+
+	record = kunit_kzalloc(test, RB_TEST_MAX_RECORD, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, record);
+	buf = kunit_kzalloc(test, p->raw, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	rb_test_fill(buf, 77, round_down(p->raw, 4));
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 32, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_RAW;
+
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 1, 4096), 0);
+		rb_test_mirror(t, t->record, 4096);
+
+		raw.frag.size = p->raw;
+		raw.frag.data = buf;
+		perf_sample_data_init(&data, 0, 0);
+		perf_sample_save_raw_data(&data, &t->event, &raw);
+		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs),
+				p->size ? 0 : -E2BIG);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), !p->size);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples),
+				!p->size);
+
+		if (p->size) {
+			struct perf_event_header *header = (void *)record;
+
+			header->type = PERF_RECORD_SAMPLE;
+			header->misc = PERF_RECORD_MISC_KERNEL;
+			header->size = p->size;
+			*(u32 *)(record + 8) = p->size - 12;
+			memcpy(record + 12, buf, p->raw);
+			rb_test_mirror(t, record, p->size);
+		}
+		rb_test_compare(test, t);
 	}
 }
 
@@ -1509,6 +1778,7 @@ static void test_pause_without_writer(struct kunit *test)
 static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE_PARAM(test_head_reserve, rb_reserve_gen_params),
 	KUNIT_CASE_PARAM(test_head_space, rb_space_gen_params),
+	KUNIT_CASE_PARAM(test_head_room, rb_room_gen_params),
 	KUNIT_CASE(test_head_boundaries),
 	KUNIT_CASE(test_head_exhaustive),
 	KUNIT_CASE(test_data_size),
@@ -1521,6 +1791,9 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE_PARAM(test_lost, rb_lost_gen_params),
 	KUNIT_CASE(test_lost_keeps_sample_data),
 	KUNIT_CASE(test_full_honours_tail),
+	KUNIT_CASE(test_lost_starves_nothing),
+	KUNIT_CASE(test_record_too_large),
+	KUNIT_CASE(test_nested_too_large),
 	KUNIT_CASE(test_nested_by_hand),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_nested_by_breakpoint, rb_break_gen_params),
@@ -1528,9 +1801,11 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_nested_wakeup),
 #endif
 	KUNIT_CASE_PARAM(test_watermark, rb_watermark_gen_params),
+	KUNIT_CASE(test_watermark_never),
 	KUNIT_CASE(test_watermark_default),
 	KUNIT_CASE(test_pause_resume),
 	KUNIT_CASE(test_paused_sample),
+	KUNIT_CASE_PARAM(test_sample_size, rb_sample_size_gen_params),
 	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
 	KUNIT_CASE_PARAM(test_pause_times_out, rb_pause_gen_params),
 	KUNIT_CASE(test_pause_without_writer),
