@@ -33,7 +33,7 @@ help:
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
-	@echo 'TREE=$(TREE)  (of: stock pre core post onstock upto-NNNN)'
+	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'

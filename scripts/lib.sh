@@ -176,11 +176,11 @@ use_base()
 		KEY=$BASE
 	fi
 	case "$TREE" in
-	stock | pre | core | post | onstock) ;;
+	stock | fixes | pre | core | post | onstock) ;;
 	upto-[0-9][0-9][0-9][0-9]) ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
-	*) die "TREE=$TREE is not a tree: there are stock pre core post onstock upto-NNNN broken-NAME" ;;
+	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-NNNN broken-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
