@@ -219,6 +219,21 @@ forward_next(const struct perf_overwrite *ow, __u64 *position, __u64 head, void 
 	return record;
 }
 
+/*
+ * Begins a walk through what was written since the head was @older: less than a
+ * lap, the first of it first if the buffer is written forward, else the last.
+ */
+static inline void begin_since(struct perf_overwrite_walk *walk,
+			       const struct perf_overwrite *ow, __u64 older, bool backward)
+{
+	__u64 head = perf_overwrite_head(ow);
+
+	if (backward)
+		perf_overwrite_begin_at(walk, ow, head, perf_overwrite_written(older, head));
+	else
+		perf_overwrite_begin_at(walk, ow, older, head - older);
+}
+
 /* The CPUs on which this may run, up to @max. Returns how many. */
 static inline int allowed_cpus(int *cpus, int max)
 {
