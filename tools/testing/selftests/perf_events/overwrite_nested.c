@@ -9,6 +9,9 @@
  * the one sample, reads it, the watchpoint makes the other one. The reader
  * doesn't pause, but looks at the newest records as soon as the head tells of
  * them: that is when a head which came too early shows.
+ *
+ * A buffer that hardly has room for the one sample is where a nested one can't be
+ * written beside it: it must be left out, or each would overwrite the other.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,6 +45,11 @@ struct sample {
 
 #define HIT_SIZE	offsetof(struct sample, stack_size)
 
+/* A data area for a sample and some hits, and stack to make a hit too large. */
+#define TIGHT_BYTES	65536
+#define TIGHT_STACK	600
+#define TIGHT_ROUNDS	20
+
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 static unsigned char newest[NEWEST_BYTES];
 
@@ -67,6 +75,35 @@ FIXTURE(overwrite_nested)
 {
 	struct nested	test;
 };
+
+/* An event that writes a sample when the kernel accesses the word at @_word. */
+#define WATCH_EVENT(_word, _backward)					\
+	((struct perf_event_attr) {					\
+		.type		= PERF_TYPE_BREAKPOINT,			\
+		.size		= sizeof(struct perf_event_attr),	\
+		.bp_type	= HW_BREAKPOINT_RW,			\
+		.bp_addr	= (unsigned long)(_word),		\
+		.bp_len		= HW_BREAKPOINT_LEN_8,			\
+		.sample_type	= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ADDR,	\
+		.sample_period	= 1,					\
+		.read_format	= PERF_FORMAT_ID | PERF_FORMAT_LOST,	\
+		.disabled	= 1,					\
+		.exclude_user	= 1,					\
+		.exclude_hv	= 1,					\
+		.write_backward	= (_backward),				\
+	})
+
+/* Whether there are no watchpoints at all, with errno set. */
+static bool lacks_watchpoints(struct perf_event_attr attr, pid_t tid)
+{
+	int fd = perf_overwrite_open(&attr, tid, -1, -1);
+
+	if (fd >= 0) {
+		close(fd);
+		return false;
+	}
+	return errno == ENOSPC || errno == EOPNOTSUPP || errno == ENODEV || errno == ENOENT;
+}
 
 static void *write_on(void *argument)
 {
@@ -114,20 +151,9 @@ FIXTURE_SETUP(overwrite_nested)
 	if (test->fault < 0)
 		return;
 
-	attr = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ADDR);
-	attr.type = PERF_TYPE_BREAKPOINT;
-	attr.config = 0;
-	attr.bp_type = HW_BREAKPOINT_RW;
-	attr.bp_addr = (unsigned long)writer->watched;
-	attr.bp_len = HW_BREAKPOINT_LEN_8;
-	attr.exclude_kernel = 0;
-	attr.exclude_user = 1;
-	test->watch = perf_overwrite_open(&attr, tid, -1, -1);
-	if (test->watch < 0 && (errno == ENOSPC || errno == EOPNOTSUPP ||
-				errno == ENODEV || errno == ENOENT))
+	attr = WATCH_EVENT(writer->watched, true);
+	if (lacks_watchpoints(attr, tid))
 		SKIP(return, "no hardware breakpoints: %s", strerror(errno));
-	if (test->watch >= 0)
-		close(test->watch);
 	test->watch = open_event(_metadata, &attr, tid, -1);
 	if (test->watch < 0)
 		return;
@@ -295,6 +321,189 @@ TEST_F(overwrite_nested, published_is_whole)
 	ASSERT_LT(0, test->nested);
 	ASSERT_LT(0, test->faults);
 	ASSERT_LT(0, test->hits);
+}
+
+struct tight {
+	struct perf_overwrite	ow;
+	struct fault_area	area;
+	unsigned long		watched;
+	int			fault, watch;
+	__u64			fault_id, watch_id;
+};
+
+FIXTURE(nested_tight)
+{
+	struct tight	test;
+};
+
+FIXTURE_VARIANT(nested_tight)
+{
+	bool	backward;
+	/* Whether a hit finds a place beside the sample in which it happens. */
+	bool	fits;
+};
+
+FIXTURE_VARIANT_ADD(nested_tight, forward_fits)
+{
+	.backward = false,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(nested_tight, backward_fits)
+{
+	.backward = true,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(nested_tight, forward_too_large)
+{
+	.backward = false,
+	.fits = false,
+};
+
+FIXTURE_VARIANT_ADD(nested_tight, backward_too_large)
+{
+	.backward = true,
+	.fits = false,
+};
+
+/* Makes a fault as fault_with_stack() does, and returns where the watched word is. */
+static unsigned long fault_watched(const struct fault_area *area, unsigned int seq)
+{
+	__u64 words[STACK_MAX / sizeof(__u64)];
+
+	for (size_t i = 0; i < STACK_BYTES / sizeof(__u64); i++)
+		words[i] = stack_word(seq, i);
+	asm volatile("" : : "r" (words) : "memory");
+	make_fault(area, seq);
+	asm volatile("" : : "r" (words) : "memory");
+	return (unsigned long)&words[WATCHED_WORD];
+}
+
+FIXTURE_SETUP(nested_tight)
+{
+	struct tight *test = &self->test;
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER |
+						  PERF_SAMPLE_ADDR |
+						  PERF_SAMPLE_STACK_USER);
+
+	if (sysconf(_SC_PAGESIZE) > TIGHT_BYTES)
+		SKIP(return, "a page is larger than %u bytes", TIGHT_BYTES);
+	attr.sample_stack_user = STACK_BYTES;
+	attr.write_backward = variant->backward;
+	if (lacks_stack_dump(attr, 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
+	test->fault = open_event(_metadata, &attr, 0, -1);
+	if (test->fault < 0)
+		return;
+	ASSERT_EQ(0, map_fault_area(&test->area, 4096));
+	attr = WATCH_EVENT(&test->area, variant->backward);
+	if (lacks_watchpoints(attr, 0))
+		SKIP(return, "no hardware breakpoints: %s", strerror(errno));
+	ASSERT_EQ(0, perf_overwrite_map(&test->ow, test->fault,
+					TIGHT_BYTES / sysconf(_SC_PAGESIZE), false));
+	test->fault_id = event_id(test->fault);
+}
+
+FIXTURE_TEARDOWN(nested_tight)
+{
+	struct tight *test = &self->test;
+
+	ASSERT_EQ(0, perf_overwrite_unmap(&test->ow));
+	ASSERT_EQ(0, close(test->fault));
+}
+
+/*
+ * Checks what fault number @seq wrote since the head was @older: its own sample,
+ * whole, and hits. Adds to the numbers of hits, and of hits told to be lost.
+ */
+static void check_tight(struct __test_metadata *_metadata, const struct tight *test,
+			bool backward, __u64 older, unsigned int seq,
+			__u64 *hits, __u64 *lost)
+{
+	const struct lost_record *loss = (const struct lost_record *)space;
+	const struct sample *sample = (const struct sample *)space;
+	struct perf_overwrite_walk walk;
+	unsigned int faults = 0;
+
+	begin_since(&walk, &test->ow, older, backward);
+	ASSERT_LE(walk.left, test->ow.size);
+	while (perf_overwrite_next(&walk, space)) {
+		if (sample->header.type == PERF_RECORD_LOST) {
+			*lost += loss->lost;
+			continue;
+		}
+		ASSERT_EQ(PERF_RECORD_SAMPLE, sample->header.type);
+		if (sample->id == test->watch_id) {
+			ASSERT_EQ(HIT_SIZE, sample->header.size);
+			++*hits;
+			continue;
+		}
+		ASSERT_EQ(test->fault_id, sample->id);
+		ASSERT_EQ(sizeof(*sample), sample->header.size);
+		ASSERT_EQ(fault_address(&test->area, seq), sample->addr);
+		ASSERT_EQ(STACK_BYTES, sample->stack_size);
+		ASSERT_TRUE(stack_is(sample->stack, STACK_BYTES, seq));
+		faults++;
+	}
+	ASSERT_EQ(0, walk.left) {
+		TH_LOG("fault %u: %zu bytes can't be read", seq, walk.left);
+	}
+	ASSERT_EQ(1, faults);
+}
+
+/* Of what is together more than the buffer the nested samples are lost, and counted. */
+TEST_F(nested_tight, outer_is_whole)
+{
+	struct tight *test = &self->test;
+	struct perf_event_attr attr;
+	struct event_counts counts;
+	__u64 hits = 0, lost = 0;
+
+	for (unsigned int seq = 1; seq <= TIGHT_ROUNDS + 1; seq++) {
+		__u64 older = perf_overwrite_head(&test->ow);
+		unsigned long watched;
+
+		/* In the first round all of the stack gets its pages, and its place is learnt. */
+		if (seq > 1) {
+			ASSERT_EQ(0, ioctl(test->fault, PERF_EVENT_IOC_ENABLE, 0));
+			ASSERT_EQ(0, ioctl(test->watch, PERF_EVENT_IOC_ENABLE, 0));
+		}
+		watched = fault_watched(&test->area, seq);
+		if (seq > 1) {
+			ASSERT_EQ(0, ioctl(test->watch, PERF_EVENT_IOC_DISABLE, 0));
+			ASSERT_EQ(0, ioctl(test->fault, PERF_EVENT_IOC_DISABLE, 0));
+			ASSERT_EQ(attr.bp_addr, watched);
+			check_tight(_metadata, test, variant->backward, older, seq,
+				    &hits, &lost);
+			continue;
+		}
+		attr = WATCH_EVENT(watched, variant->backward);
+		if (!variant->fits) {
+			attr.sample_type |= PERF_SAMPLE_STACK_USER;
+			attr.sample_stack_user = TIGHT_STACK;
+		}
+		test->watch = open_event(_metadata, &attr, 0, -1);
+		if (test->watch < 0)
+			return;
+		test->watch_id = event_id(test->watch);
+		ASSERT_EQ(0, ioctl(test->watch, PERF_EVENT_IOC_SET_OUTPUT, test->fault));
+	}
+
+	ASSERT_EQ(sizeof(counts), read(test->watch, &counts, sizeof(counts)));
+	if (!counts.value)
+		SKIP(return, "the kernel's accesses to user memory don't hit watchpoints");
+	ASSERT_EQ(0, lost_count(test->fault));
+	ASSERT_EQ(counts.value, hits + counts.lost);
+	if (variant->fits) {
+		ASSERT_EQ(0, counts.lost);
+	} else {
+		/* All but those of the last round have been told. */
+		ASSERT_EQ(0, hits);
+		ASSERT_LT(0, lost);
+		ASSERT_LT(lost, counts.lost);
+	}
+	ASSERT_EQ(0, close(test->watch));
 }
 
 TEST_HARNESS_MAIN
