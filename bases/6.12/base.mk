@@ -16,8 +16,27 @@ NO_PMU_SKIPS = mmap:perf_mmap.aux.*
 POST_FAILS = $(NO_PMU_FAILS)
 POST_SKIPS = $(NO_PMU_SKIPS)
 
-# What the fixes mend, and the freezing pause.
+# Holes of stock, and of pre, that the series closes. Backward ones fail on pre in any case.
+UNFIXED_FAILS = lost_starves:*forward_*alone.large_after_loss \
+	lost_starves:*forward_*alone.no_room \
+	lost_starves:*forward_largest.large_after_loss \
+	lost_starves:*forward_largest.no_room \
+	mapping_mode:*forward_readonly.mprotect \
+	mapping_mode:*forward_readonly.second_writable \
+	no_wakeups:*forward_readonly_max.* \
+	record_too_large:record_fits.forward_*.after_loss \
+	record_too_large:record_too_large.forward_readonly_* \
+	sample_size:sample_stack.forward_left_out.* \
+	sample_size:sample_stack.forward_too_large.* \
+	sample_size:sample_too_large.forward_* \
+	set_output_inherit:*task_forward_inherited.by_* \
+	set_output_inherit:*task_forward_inherited.towards_inherited
+
+# The same, what else the fixes mend, and the freezing pause.
 STOCK_FAILS = $(NO_PMU_FAILS) \
+	$(UNFIXED_FAILS) \
+	$(subst forward,backward,$(UNFIXED_FAILS)) \
+	overwrite_nested:nested_tight.*_too_large.* \
 	pause_freeze:* \
 	pause_state:*.context_is_locked \
 	pause_state:*.fdinfo_* \
@@ -30,11 +49,17 @@ STOCK_RACES = lossless:lossless.counted.swaps
 
 # Without the support, whatever writes backward or pauses.
 PRE_FAILS = $(NO_PMU_FAILS) \
+	$(UNFIXED_FAILS) \
 	lossless:* \
+	lost_starves:*backward* \
+	mapping_mode:*backward* \
+	no_wakeups:*backward* \
 	overflow_filter:*backward* \
 	overflow_handler:*backward* \
 	overwrite_events:* \
-	overwrite_nested:* \
+	overwrite_nested:overwrite_nested.* \
+	overwrite_nested:*backward* \
+	overwrite_nested:*forward_too_large* \
 	overwrite_read:*backward* \
 	overwrite_running:* \
 	overwrite_sideband:* \
@@ -46,6 +71,9 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	pause_freeze:* \
 	pause_output:* \
 	pause_state:* \
+	record_too_large:*backward* \
+	sample_size:*backward* \
+	set_output_inherit:*backward* \
 	software_samples:* \
 	write_direction:*backward*
 PRE_SKIPS = $(NO_PMU_SKIPS)
