@@ -38,6 +38,8 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	$(subst forward,backward,$(UNFIXED_FAILS)) \
 	overwrite_nested:nested_tight.*_too_large.* \
 	pause_freeze:* \
+	pause_hotplug:*.nothing_changes \
+	pause_races:*.task_exits \
 	pause_state:*.context_is_locked \
 	pause_state:*.fdinfo_* \
 	pause_state:*backward_*.lost_comes_before \
@@ -45,7 +47,8 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	software_samples:*
 STOCK_SKIPS = $(NO_PMU_SKIPS)
 # A record that turns up after the pause, if one is in flight in just these tries: pass or fail.
-STOCK_RACES = lossless:lossless.counted.swaps
+STOCK_RACES = lossless:lossless.counted.swaps \
+	pause_races:*.output_redirected
 
 # Without the support, whatever writes backward or pauses.
 PRE_FAILS = $(NO_PMU_FAILS) \
@@ -69,7 +72,9 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	overwrite_writable:*backward* \
 	pause_cost:* \
 	pause_freeze:* \
+	pause_hotplug:* \
 	pause_output:* \
+	pause_races:* \
 	pause_state:* \
 	record_too_large:*backward* \
 	sample_size:*backward* \

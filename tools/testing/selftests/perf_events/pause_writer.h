@@ -54,8 +54,12 @@ static inline void writer_run(const struct pause_writer *writer)
 	/* Touch what will be touched, so that from here on only the area faults. */
 	fault_with_stack(&writer->area, 1, WRITER_STACK_BYTES);
 	raise(SIGSTOP);
-	for (unsigned int seq = 0; ; seq++)
+	for (unsigned int seq = 0; ; seq++) {
 		fault_with_stack(&writer->area, seq, WRITER_STACK_BYTES);
+		/* A CPU that goes offline throws its tasks out. */
+		if (sched_getcpu() != writer->cpu)
+			go_to_cpu(writer->cpu);
+	}
 }
 
 /*

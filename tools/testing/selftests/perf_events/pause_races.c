@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A buffer is paused while, at the same moment, the task that writes to it exits,
+ * its mapping goes away, or events are directed elsewhere.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+
+#include "../kselftest_harness.h"
+#include "pause_writer.h"
+
+#define EXITS		20
+/* How often the pause meets a buffer, or none, and how often that changes. */
+#define MEETINGS	30
+#define CHANGES		25
+#define TIMEOUT_SECONDS	100
+
+struct races {
+	struct pause_writer	writer;
+	int			cpu, thread_cpu;
+	int			spare;
+	unsigned char		*copy;
+
+	/* The other thread. */
+	pthread_t		thread;
+	bool			running, stop;
+	int			other;		/* an event with a buffer */
+	unsigned long		done, failed;
+};
+
+FIXTURE(pause_races)
+{
+	struct races	test;
+};
+
+FIXTURE_VARIANT(pause_races)
+{
+	bool	per_cpu;
+};
+
+FIXTURE_VARIANT_ADD(pause_races, cpu)
+{
+	.per_cpu = true,
+};
+
+FIXTURE_VARIANT_ADD(pause_races, task)
+{
+	.per_cpu = false,
+};
+
+/* Whether there is a writer, which writes then. */
+static bool start_writer(struct __test_metadata *_metadata, struct races *test,
+			 bool per_cpu)
+{
+	writer_start(_metadata, &test->writer, test->cpu, per_cpu, true, false);
+	if (_metadata->exit_code)
+		return false;
+	ASSERT_NE(0, writer_wait(&test->writer, 0));
+	return true;
+}
+
+static void start_thread(struct __test_metadata *_metadata, struct races *test,
+			 void *(*function)(void *))
+{
+	ASSERT_EQ(0, pthread_create(&test->thread, NULL, function, test));
+	test->running = true;
+}
+
+static void stop_thread(struct __test_metadata *_metadata, struct races *test)
+{
+	__atomic_store_n(&test->stop, true, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(test->thread, NULL));
+	test->running = false;
+}
+
+FIXTURE_SETUP(pause_races)
+{
+	struct races *test = &self->test;
+	struct perf_event_attr attr = FAULT_EVENT(0);
+	int cpus[3], nr_cpus = allowed_cpus(cpus, 3);
+
+	if (nr_cpus < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, go_to_cpu(cpus[0]));
+	test->cpu = cpus[1];
+	test->thread_cpu = cpus[nr_cpus - 1];
+	test->copy = malloc(WRITER_BUFFER_BYTES);
+	ASSERT_NE(NULL, test->copy);
+	/*
+	 * The kernel patches itself when the first event of a kind comes and when
+	 * the last one goes. What is tested here doesn't need that over and over.
+	 */
+	test->spare = open_event(_metadata, &attr, 0, -1);
+}
+
+FIXTURE_TEARDOWN(pause_races)
+{
+	struct races *test = &self->test;
+
+	if (test->running)
+		stop_thread(_metadata, test);
+	writer_stop(_metadata, &test->writer);
+	ASSERT_EQ(0, close(test->spare));
+	free(test->copy);
+}
+
+TEST_F_TIMEOUT(pause_races, task_exits, TIMEOUT_SECONDS)
+{
+	struct races *test = &self->test;
+	struct pause_writer *writer = &test->writer;
+	struct perf_overwrite *ow = &writer->ow;
+	unsigned int changed = 0;
+
+	for (unsigned int n = 0; n < EXITS; n++) {
+		siginfo_t info;
+		__u64 head;
+
+		if (!start_writer(_metadata, test, variant->per_cpu))
+			return;
+		ASSERT_EQ(0, kill(writer->pid, SIGKILL));
+		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		head = perf_overwrite_head(ow);
+		memcpy(test->copy, ow->data, ow->size);
+
+		/* Until it is dead, and its events with it. */
+		ASSERT_EQ(0, waitid(P_PID, writer->pid, &info, WEXITED | WNOWAIT));
+		changed += memcmp(test->copy, ow->data, ow->size) != 0 ||
+			   head != perf_overwrite_head(ow);
+		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		ASSERT_EQ(0, perf_overwrite_resume(ow->fd));
+		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		changed += head != perf_overwrite_head(ow);
+
+		writer_stop(_metadata, writer);
+		memset(writer, 0, sizeof(*writer));
+	}
+	EXPECT_EQ(0, changed);
+}
+
+static void *map_and_unmap(void *argument)
+{
+	struct races *test = argument;
+	struct perf_overwrite ow;
+
+	go_to_cpu(test->thread_cpu);
+	while (!__atomic_load_n(&test->stop, __ATOMIC_ACQUIRE)) {
+		__atomic_fetch_add(&test->done, 1, __ATOMIC_RELAXED);
+		if (perf_overwrite_map(&ow, test->other, 4, false)) {
+			test->failed++;
+			continue;
+		}
+		/* Sometimes there is time for records and for many pauses. */
+		if (test->done % 2)
+			usleep(2000);
+		perf_overwrite_unmap(&ow);
+	}
+	return NULL;
+}
+
+/* There is a buffer or there is none, and nothing between. */
+TEST_F_TIMEOUT(pause_races, buffer_unmapped, TIMEOUT_SECONDS)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	struct races *test = &self->test;
+	unsigned long paused = 0, without = 0, pauses;
+	__u64 begin = now_ns();
+
+	if (!start_writer(_metadata, test, variant->per_cpu))
+		return;
+	attr.disabled = 0;
+	test->other = open_event(_metadata, &attr, test->writer.pid,
+				 variant->per_cpu ? test->cpu : -1);
+	if (test->other < 0)
+		return;
+	start_thread(_metadata, test, map_and_unmap);
+
+	for (pauses = 0; paused < MEETINGS || without < MEETINGS ||
+	     __atomic_load_n(&test->done, __ATOMIC_RELAXED) < CHANGES; pauses++) {
+		if (!perf_overwrite_pause(test->other)) {
+			paused++;
+		} else {
+			ASSERT_EQ(EINVAL, errno);
+			without++;
+		}
+		if (perf_overwrite_resume(test->other))
+			ASSERT_EQ(EINVAL, errno);
+		ASSERT_GT(TIMEOUT_SECONDS / 2 * 1000000000ULL, now_ns() - begin) {
+			TH_LOG("%lu pauses met a buffer, %lu met none", paused, without);
+		}
+	}
+	TH_LOG("of %lu pauses %lu met a buffer, of %lu mappings", pauses, paused, test->done);
+	stop_thread(_metadata, test);
+	ASSERT_EQ(0, test->failed);
+	ASSERT_EQ(0, close(test->other));
+}
+
+static void *redirect(void *argument)
+{
+	struct races *test = argument;
+
+	go_to_cpu(test->thread_cpu);
+	while (!__atomic_load_n(&test->stop, __ATOMIC_ACQUIRE)) {
+		int to = test->done % 2 ? test->writer.fds[0] : test->other;
+
+		if (ioctl(test->writer.fds[1], PERF_EVENT_IOC_SET_OUTPUT, to))
+			test->failed++;
+		__atomic_fetch_add(&test->done, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* It is one of the two that is paused, and the other one runs on. */
+TEST_F_TIMEOUT(pause_races, output_redirected, TIMEOUT_SECONDS)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	struct races *test = &self->test;
+	struct pause_writer *writer = &test->writer;
+	struct perf_overwrite ow;
+	unsigned long pauses;
+
+	if (!start_writer(_metadata, test, variant->per_cpu))
+		return;
+	test->other = open_event(_metadata, &attr, writer->pid,
+				 variant->per_cpu ? test->cpu : -1);
+	if (test->other < 0)
+		return;
+	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other, 16, false));
+	start_thread(_metadata, test, redirect);
+
+	for (pauses = 0; pauses < MEETINGS ||
+	     __atomic_load_n(&test->done, __ATOMIC_RELAXED) < CHANGES; pauses++) {
+		ASSERT_EQ(0, perf_overwrite_pause(writer->fds[1])) {
+			TH_LOG("pause %lu: %s", pauses, strerror(errno));
+		}
+		ASSERT_EQ(0, perf_overwrite_resume(writer->fds[1]));
+	}
+	stop_thread(_metadata, test);
+	TH_LOG("%lu pauses, %lu redirections", pauses, test->done);
+	ASSERT_EQ(0, test->failed);
+
+	/* Both still do what they are told, whatever was resumed last. */
+	for (int i = 0; i < 2; i++) {
+		struct perf_overwrite *this = i ? &ow : &writer->ow;
+		__u64 head, begin = now_ns();
+
+		ASSERT_EQ(0, ioctl(writer->fds[1], PERF_EVENT_IOC_SET_OUTPUT, this->fd));
+		ASSERT_EQ(0, perf_overwrite_pause(this->fd));
+		head = perf_overwrite_head(this);
+		memcpy(test->copy, this->data, this->size);
+		usleep(10000);
+		EXPECT_EQ(0, memcmp(test->copy, this->data, this->size));
+		ASSERT_EQ(head, perf_overwrite_head(this));
+		ASSERT_EQ(0, perf_overwrite_resume(this->fd));
+		while (perf_overwrite_head(this) == head)
+			ASSERT_GT(5000000000ULL, now_ns() - begin);
+	}
+	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+	ASSERT_EQ(0, close(test->other));
+}
+
+TEST_HARNESS_MAIN
