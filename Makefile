@@ -13,14 +13,16 @@ PROG ?=
 ARGS ?=
 ARCH ?= x86_64
 ONLY ?=
-export BASE TREE KDIR AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+CONFIG ?=
+export BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check tree kernel kunit kselftest model guest flight-recorder series broken clean \
-	clean-cache
+.PHONY: help run check check-config tree kernel kunit kselftest model guest flight-recorder series \
+	broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
+	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
 	@echo 'make kunit            its unit tests, under the kernel'\''s own kunit.py, on ARCH'
@@ -35,13 +37,14 @@ help:
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
 	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
+	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
 	@echo 'ONLY=$(ONLY)  (broken: one patch)'
 
-run check kunit kselftest model broken:
+run check check-config kunit kselftest model broken:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 tree kernel:

@@ -15,6 +15,7 @@ CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-overwrite
 BASE=${BASE:-6.12}
 TREE=${TREE:-post}
 KDIR=${KDIR:-}
+CONFIG=${CONFIG:-}
 
 # die TEXT: one line on stderr, then out. What is wrong comes first, what to do second.
 die()
@@ -142,6 +143,14 @@ base_var()
 		base-var
 }
 
+# configs: the variants of the guest's kernel that have a fragment of their own.
+configs()
+{
+	(cd "$ROOT/config" && for f in *.config; do
+		case "$f" in kernel.config | kunit.config) ;; *) printf '%s ' "${f%.config}" ;; esac
+	done)
+}
+
 # kernel_version DIR: VERSION.PATCHLEVEL of a kernel tree, empty if it isn't one.
 kernel_version()
 {
@@ -149,9 +158,10 @@ kernel_version()
 		"$1/Makefile" 2>/dev/null | head -n 2 | tr -d '\n'
 }
 
-# use_base: check BASE, TREE and KDIR and set what follows from them:
+# use_base: check BASE, TREE, KDIR and CONFIG and set what follows from them:
 #   KEY   names the source: the base, or the base and the folder that KDIR names
-#   REPO  the git repository of its trees;  OUT  what is generated for it;  WORK  for TREE
+#   REPO  the git repository of its trees;  OUT  what is generated for it
+#   TREE_WORK  what is generated for TREE;  WORK  the same, or for its variant CONFIG
 use_base()
 {
 	case "$ROOT" in
@@ -190,7 +200,15 @@ use_base()
 	broken-*) WORK=$OUT/broken ;;
 	upto-*) WORK=$OUT/upto ;;
 	esac
-	export BASE TREE KDIR
+	TREE_WORK=$WORK
+	if [ -n "$CONFIG" ]; then
+		case " $(configs)" in
+		*" $CONFIG "*) ;;
+		*) die "CONFIG=$CONFIG is none of: $(configs)" ;;
+		esac
+		WORK=$WORK/$CONFIG
+	fi
+	export BASE TREE KDIR CONFIG
 }
 
 # git without the user's settings, hooks and attributes: they must not change what we make.
