@@ -147,7 +147,7 @@ base_var()
 configs()
 {
 	(cd "$ROOT/config" && for f in *.config; do
-		case "$f" in kernel.config | kunit.config) ;; *) printf '%s ' "${f%.config}" ;; esac
+		case "$f" in kernel.config | kunit*.config) ;; *) printf '%s ' "${f%.config}" ;; esac
 	done)
 }
 
