@@ -27,7 +27,6 @@
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/poll.h>
-#include <linux/prandom.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
@@ -759,7 +758,7 @@ static void test_laps(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sizes);
 
 	for (seq = 0; written < RB_TEST_LAPS * data_size; seq++) {
-		seed = next_pseudo_random32(seed);
+		seed = seed * 1664525 + 1013904223;
 		size = p->min_size;
 		size += 8 * ((seed >> 8) % ((p->max_size - p->min_size) / 8 + 1));
 		size = min(size, RB_TEST_MAX_RECORD);
