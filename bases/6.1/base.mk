@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Base 6.1: what differs from base to base.
+
+# Debian's package that holds the source.
+SOURCE_PACKAGE = linux-source-6.1
