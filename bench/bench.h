@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the benchmarks share: counting instructions, events with a buffer, one line per figure.
+ *
+ * They run in a guest whose time-stamp counter advances by one with each instruction (ICOUNT=1), and
+ * die at once on any other machine. There is one CPU, so that all that disturbs is the timer tick:
+ * each batch starts right after one and ends before the next.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * Records are multiples of 8 bytes, so 512 of one size are whole pages: each batch has its records at
+ * all places that a page has, equally often, wherever it starts.
+ */
+#define BATCH		512
+#define BATCHES		9
+
+static inline uint64_t instructions(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static inline void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "error: ");
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(1);
+}
+
+static inline void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		die("can't write %s: %s", path, strerror(errno));
+}
+
+/* What the counter advances by for so many instructions, the reading of it aside. */
+static inline uint64_t nops_100(void)
+{
+	uint64_t start = instructions();
+
+	__asm__ volatile(".rept 100; nop; .endr" ::: "memory");
+	return instructions() - start;
+}
+
+static inline uint64_t nops_1100(void)
+{
+	uint64_t start = instructions();
+
+	__asm__ volatile(".rept 1100; nop; .endr" ::: "memory");
+	return instructions() - start;
+}
+
+/*
+ * An interrupt shows as a leap of the counter in a loop of few instructions. What runs when its handler
+ * is done, softirqs and threads, belongs to it, too: wait until there was none for a while.
+ */
+#define QUIET		20000
+
+static inline uint64_t wait_for_tick(void)
+{
+	uint64_t last = instructions(), now, leap = 0;
+
+	for (;; last = now) {
+		now = instructions();
+		if (now - last > 200)
+			leap = now;
+		else if (leap && now - leap > QUIET)
+			return leap;
+	}
+}
+
+static uint64_t tick_period, last_tick;
+
+/*
+ * The same without the instructions that waiting takes: the clock doesn't wait for a CPU that sleeps.
+ * One instruction is one nanosecond.
+ */
+static inline void sleep_past_tick(void)
+{
+	uint64_t phase = (instructions() - last_tick) % tick_period;
+	struct timespec t = { .tv_nsec = tick_period - phase + 2 * QUIET };
+
+	if (nanosleep(&t, NULL))
+		die("nanosleep: %s", strerror(errno));
+}
+
+static inline void bench_init(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+	uint64_t a, b, start;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) != 1)
+		die("there are several CPUs: run it by scripts/bench, in a guest with ICOUNT=1");
+	/* An interrupt may meet one of them, hardly all. */
+	for (int i = 0; i < 5; i++) {
+		a = nops_100();
+		b = nops_1100();
+		if (b - a == 1000)
+			break;
+	}
+	if (b - a != 1000)
+		die("1000 instructions count as %llu: run it by scripts/bench, in a guest with ICOUNT=1",
+		    (unsigned long long)(b - a));
+
+	/* Threads of the kernel that have work run when we sleep, not amidst a batch. */
+	write_file("/proc/sys/kernel/sched_rt_runtime_us", "-1\n");
+	if (sched_setscheduler(0, SCHED_FIFO, &param) || mlockall(MCL_CURRENT))
+		die("no real-time priority or locked memory: %s", strerror(errno));
+	start = wait_for_tick();
+	last_tick = wait_for_tick();
+	tick_period = last_tick - start;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+/* batch(op, arg, n): the instructions of n calls of op, the loop included. */
+static inline uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
+{
+	uint64_t start, end;
+
+	start = instructions();
+	for (unsigned int i = 0; i < n; i++)
+		op(arg);
+	end = instructions();
+	if (end - start + 2 * QUIET > tick_period)
+		die("a batch of %u takes %llu instructions, a tick is %llu: make it smaller", n,
+		    (unsigned long long)(end - start), (unsigned long long)tick_period);
+	return end - start;
+}
+
+/*
+ * Run some batches, with before(arg) ahead of each, and return what one takes. They must not differ but
+ * for the few that met something rare; if most do, there is something that we don't know of.
+ */
+static inline uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
+			       unsigned int n)
+{
+	uint64_t count[BATCHES], least = UINT64_MAX;
+	unsigned int same = 0;
+
+	for (int i = -1; i < BATCHES; i++) {
+		uint64_t c;
+
+		if (before)
+			before(arg);
+		wait_for_tick();
+		c = batch(op, arg, n);
+		/* The first one is for whatever happens only once. */
+		if (i >= 0)
+			count[i] = c;
+	}
+	for (int i = 0; i < BATCHES; i++)
+		least = count[i] < least ? count[i] : least;
+	for (int i = 0; i < BATCHES; i++)
+		same += count[i] == least;
+	if (same <= BATCHES / 2) {
+		fprintf(stderr, "error: %s: equal batches differ:", what);
+		for (int i = 0; i < BATCHES; i++)
+			fprintf(stderr, " %llu", (unsigned long long)count[i]);
+		fprintf(stderr, "\n");
+		exit(1);
+	}
+	return least;
+}
+
+/* A figure, as scripts/bench reads it: its name, and what each record takes; '-' if there is none. */
+static inline void print_figure(const char *name, double value)
+{
+	printf("figure %s %.2f\n", name, value);
+}
+
+static inline void print_none(const char *name)
+{
+	printf("figure %s -\n", name);
+}
+
+static inline unsigned int tracepoint_id(const char *name)
+{
+	char path[200];
+	unsigned int id;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%u", &id) != 1)
+		die("no tracepoint %s: is tracefs mounted?", name);
+	fclose(f);
+	return id;
+}
+
+struct buffer {
+	int fd;
+	size_t size;
+	int backward;
+	int writable;
+	struct perf_event_mmap_page *user;
+};
+
+/* Open an event of this task; -1 if the kernel knows no such attribute, dies for other reasons. */
+static inline int open_event(struct perf_event_attr *attr)
+{
+	int fd;
+
+	attr->size = sizeof(*attr);
+	fd = syscall(__NR_perf_event_open, attr, 0, -1, -1, 0);
+	if (fd < 0 && errno == EINVAL && attr->write_backward)
+		return -1;
+	if (fd < 0)
+		die("perf_event_open: %s", strerror(errno));
+	return fd;
+}
+
+/* The same with a buffer; wakeups are as rare as can be. */
+static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, size_t size, int writable)
+{
+	attr->watermark = 1;
+	attr->wakeup_watermark = size;
+	b->fd = open_event(attr);
+	if (b->fd < 0)
+		return -1;
+	b->size = size;
+	b->backward = attr->write_backward;
+	b->writable = writable;
+	b->user = mmap(NULL, size + sysconf(_SC_PAGESIZE), PROT_READ | (writable ? PROT_WRITE : 0),
+		       MAP_SHARED, b->fd, 0);
+	if (b->user == MAP_FAILED)
+		die("mmap of %zu bytes: %s", size, strerror(errno));
+	return 0;
+}
+
+static inline void close_buffer(struct buffer *b)
+{
+	munmap(b->user, b->size + sysconf(_SC_PAGESIZE));
+	close(b->fd);
+}
+
+static inline void enable(int fd)
+{
+	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		die("PERF_EVENT_IOC_ENABLE: %s", strerror(errno));
+}
+
+static inline uint64_t event_count(int fd)
+{
+	uint64_t value;
+
+	if (read(fd, &value, sizeof(value)) != sizeof(value))
+		die("can't read the event's count: %s", strerror(errno));
+	return value;
+}
+
+/* Bytes that were written since head was what it was. */
+static inline uint64_t written(const struct buffer *b, uint64_t head)
+{
+	return b->backward ? head - b->user->data_head : b->user->data_head - head;
+}
+
+/* Make room: the reader of a writable buffer is always up to date. */
+static inline void consume(struct buffer *b)
+{
+	if (b->writable)
+		__atomic_store_n(&b->user->data_tail, b->user->data_head, __ATOMIC_RELEASE);
+}
+
+#endif /* BENCH_H */
