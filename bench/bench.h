@@ -95,25 +95,39 @@ static inline uint64_t wait_for_tick(void)
 	}
 }
 
-static uint64_t tick_period, last_tick;
+/* One instruction is one nanosecond. */
+static inline uint64_t tick_period(void)
+{
+	struct timespec t;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &t))
+		die("clock_getres: %s", strerror(errno));
+	return t.tv_nsec;
+}
 
 /*
- * The same without the instructions that waiting takes: the clock doesn't wait for a CPU that sleeps.
- * One instruction is one nanosecond.
+ * The same without the instructions that waiting takes, as the clock doesn't wait for a CPU that sleeps:
+ * the coarse clock says when the last tick was.
  */
 static inline void sleep_past_tick(void)
 {
-	uint64_t phase = (instructions() - last_tick) % tick_period;
-	struct timespec t = { .tv_nsec = tick_period - phase + 2 * QUIET };
+	struct timespec t;
 
-	if (nanosleep(&t, NULL))
-		die("nanosleep: %s", strerror(errno));
+	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &t))
+		die("clock_gettime: %s", strerror(errno));
+	t.tv_nsec += tick_period() + 2 * QUIET;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		die("clock_nanosleep failed");
 }
 
 static inline void bench_init(void)
 {
 	struct sched_param param = { .sched_priority = 1 };
-	uint64_t a, b, start;
+	uint64_t a, b;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) != 1)
 		die("there are several CPUs: run it by scripts/bench, in a guest with ICOUNT=1");
@@ -132,9 +146,6 @@ static inline void bench_init(void)
 	write_file("/proc/sys/kernel/sched_rt_runtime_us", "-1\n");
 	if (sched_setscheduler(0, SCHED_FIFO, &param) || mlockall(MCL_CURRENT))
 		die("no real-time priority or locked memory: %s", strerror(errno));
-	start = wait_for_tick();
-	last_tick = wait_for_tick();
-	tick_period = last_tick - start;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
@@ -147,9 +158,9 @@ static inline uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		op(arg);
 	end = instructions();
-	if (end - start + 2 * QUIET > tick_period)
+	if (end - start + 2 * QUIET > tick_period())
 		die("a batch of %u takes %llu instructions, a tick is %llu: make it smaller", n,
-		    (unsigned long long)(end - start), (unsigned long long)tick_period);
+		    (unsigned long long)(end - start), (unsigned long long)tick_period());
 	return end - start;
 }
 
