@@ -233,12 +233,12 @@ struct buffer {
 };
 
 /* Open an event of this task; -1 if the kernel knows no such attribute, dies for other reasons. */
-static inline int open_event(struct perf_event_attr *attr)
+static inline int open_event(struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd;
 
 	attr->size = sizeof(*attr);
-	fd = syscall(__NR_perf_event_open, attr, 0, -1, -1, 0);
+	fd = syscall(__NR_perf_event_open, attr, pid, cpu, -1, 0);
 	if (fd < 0 && errno == EINVAL && attr->write_backward)
 		return -1;
 	if (fd < 0)
@@ -251,7 +251,7 @@ static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, si
 {
 	attr->watermark = 1;
 	attr->wakeup_watermark = size;
-	b->fd = open_event(attr);
+	b->fd = open_event(attr, 0, -1);
 	if (b->fd < 0)
 		return -1;
 	b->size = size;
