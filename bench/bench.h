@@ -149,8 +149,12 @@ static inline void bench_init(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* batch(op, arg, n): the instructions of n calls of op, the loop included. */
-static inline uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
+/*
+ * The instructions of n calls of op, the loop included. Not inlined, so that it is the same loop with and
+ * without a record.
+ */
+__attribute__((noinline, unused))
+static uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
 {
 	uint64_t start, end;
 
@@ -168,8 +172,9 @@ static inline uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
  * Run some batches, with before(arg) ahead of each, and return what one takes. They must not differ but
  * for the few that met something rare; if most do, there is something that we don't know of.
  */
-static inline uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
-			       unsigned int n)
+__attribute__((unused))
+static uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
+			unsigned int n)
 {
 	uint64_t count[BATCHES], least = UINT64_MAX;
 	unsigned int same = 0;
