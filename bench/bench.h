@@ -44,12 +44,14 @@ static inline void die(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fprintf(stderr, "error: ");
+	fputs("error: ", stderr);
 	vfprintf(stderr, format, args);
-	fprintf(stderr, "\n");
+	fputs("\n", stderr);
 	va_end(args);
 	exit(1);
 }
+
+#define ARRAY_SIZE(_a)	(sizeof(_a) / sizeof((_a)[0]))
 
 static inline void write_file(const char *path, const char *text)
 {
@@ -74,6 +76,13 @@ static inline uint64_t nops_1100(void)
 
 	__asm__ volatile(".rept 1100; nop; .endr" ::: "memory");
 	return instructions() - start;
+}
+
+/* The cheapest system call that there is: it fails. */
+static inline void call_close(void *arg)
+{
+	(void)arg;
+	syscall(__NR_close, -1);
 }
 
 /*
@@ -168,17 +177,10 @@ static uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
 	return end - start;
 }
 
-/*
- * Run some batches, with before(arg) ahead of each, and return what one takes. They must not differ but
- * for the few that met something rare; if most do, there is something that we don't know of.
- */
-__attribute__((unused))
-static uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
-			unsigned int n)
+static inline void count_batches(void (*before)(void *), void (*op)(void *), void *arg, unsigned int n,
+				 uint64_t count[BATCHES])
 {
-	uint64_t count[BATCHES], least = UINT64_MAX;
-	unsigned int same = 0;
-
+	/* The first one is for whatever happens only once. */
 	for (int i = -1; i < BATCHES; i++) {
 		uint64_t c;
 
@@ -186,10 +188,22 @@ static uint64_t measure(const char *what, void (*before)(void *), void (*op)(voi
 			before(arg);
 		wait_for_tick();
 		c = batch(op, arg, n);
-		/* The first one is for whatever happens only once. */
 		if (i >= 0)
 			count[i] = c;
 	}
+}
+
+/*
+ * Run some batches, with before(arg) ahead of each, and return what one takes. They must not differ but
+ * for the few that met something rare; if most do, there is something that we don't know of.
+ */
+static inline uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
+			       unsigned int n)
+{
+	uint64_t count[BATCHES], least = UINT64_MAX;
+	unsigned int same = 0;
+
+	count_batches(before, op, arg, n, count);
 	for (int i = 0; i < BATCHES; i++)
 		least = count[i] < least ? count[i] : least;
 	for (int i = 0; i < BATCHES; i++)
@@ -202,6 +216,17 @@ static uint64_t measure(const char *what, void (*before)(void *), void (*op)(voi
 		exit(1);
 	}
 	return least;
+}
+
+/* The mean, for what doesn't come in whole pages: there batches do differ. */
+static inline double measure_mean(void (*before)(void *), void (*op)(void *), void *arg, unsigned int n)
+{
+	uint64_t count[BATCHES], sum = 0;
+
+	count_batches(before, op, arg, n, count);
+	for (int i = 0; i < BATCHES; i++)
+		sum += count[i];
+	return (double)sum / BATCHES;
 }
 
 /* A figure, as scripts/bench reads it: its name, and what each record takes; '-' if there is none. */

@@ -37,12 +37,6 @@ static void nothing(void *arg)
 	__asm__ volatile("");
 }
 
-static void call_close(void *arg)
-{
-	(void)arg;
-	syscall(__NR_close, -1);
-}
-
 /* Batches that fit between two ticks, and whole pages. */
 static unsigned int batch_of(unsigned int size)
 {
@@ -106,7 +100,7 @@ int main(void)
 	bpf_map_set(array, 0, from);
 	loop = (double)measure("nothing", NULL, nothing, NULL, BATCH) / BATCH;
 
-	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
 		unsigned int size = sizes[i], n = batch_of(size);
 		char name[64];
 

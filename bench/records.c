@@ -39,12 +39,6 @@ static const struct row {
 	{ "paused_callchain_backward", SAMPLE | PERF_SAMPLE_CALLCHAIN, BACKWARD | PAUSED },
 };
 
-static void call_close(void *arg)
-{
-	(void)arg;
-	syscall(__NR_close, -1);
-}
-
 static void call_prctl(void *arg)
 {
 	(void)arg;
@@ -163,7 +157,7 @@ int main(int argc, char **argv)
 	bench_init();
 	if (argc > 2)
 		die("usage: records [row]");
-	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (argc == 1)
 			run_row(&rows[i]);
 		else if (!strcmp(argv[1], rows[i].name))
