@@ -276,7 +276,18 @@ static inline int open_event(struct perf_event_attr *attr, int pid, int cpu)
 	return fd;
 }
 
-/* The same with a buffer; wakeups are as rare as can be. */
+/* Map a buffer of a size in bytes for b->fd. */
+static inline void map_buffer(struct buffer *b, size_t size, int writable)
+{
+	b->size = size;
+	b->writable = writable;
+	b->user = mmap(NULL, size + sysconf(_SC_PAGESIZE), PROT_READ | (writable ? PROT_WRITE : 0),
+		       MAP_SHARED, b->fd, 0);
+	if (b->user == MAP_FAILED)
+		die("mmap of %zu bytes: %s", size, strerror(errno));
+}
+
+/* An event of this task with a buffer, whose wakeups are as rare as can be; -1 as open_event(). */
 static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, size_t size, int writable)
 {
 	attr->watermark = 1;
@@ -284,13 +295,8 @@ static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, si
 	b->fd = open_event(attr, 0, -1);
 	if (b->fd < 0)
 		return -1;
-	b->size = size;
 	b->backward = attr->write_backward;
-	b->writable = writable;
-	b->user = mmap(NULL, size + sysconf(_SC_PAGESIZE), PROT_READ | (writable ? PROT_WRITE : 0),
-		       MAP_SHARED, b->fd, 0);
-	if (b->user == MAP_FAILED)
-		die("mmap of %zu bytes: %s", size, strerror(errno));
+	map_buffer(b, size, writable);
 	return 0;
 }
 

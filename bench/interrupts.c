@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whom it disturbs to stop some buffers: the interrupts of other CPUs for each buffer, by a pause and, as
+ * without it, by disabling the events. The only one of the benchmarks for a guest with several CPUs; all
+ * of them are busy, so that no interrupt is saved because a CPU idles.
+ */
+#include "bench.h"
+#include "../tools/testing/selftests/perf_events/perf_overwrite.h"
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define MOST	256
+#define TRIES	7
+
+static const unsigned int numbers[] = { 1, 4, 16, 64, 256 };
+
+static struct buffer buffers[MOST];
+static unsigned int used;
+
+static void ioctl_all(unsigned long request, unsigned long arg)
+{
+	for (unsigned int i = 0; i < used; i++)
+		if (ioctl(buffers[i].fd, request, arg))
+			die("ioctl %#lx: %s", request, strerror(errno));
+}
+
+static void pause_all(void)
+{
+	ioctl_all(PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_OVERWRITE_PAUSE_START);
+	ioctl_all(PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_OVERWRITE_PAUSE);
+}
+
+static void resume_all(void)
+{
+	ioctl_all(PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+}
+
+static void disable_all(void)
+{
+	ioctl_all(PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static void enable_all(void)
+{
+	ioctl_all(PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* Function call interrupts of all CPUs so far. */
+static unsigned long interrupts(void)
+{
+	FILE *f = fopen("/proc/interrupts", "r");
+	unsigned long sum = 0;
+	char line[4096];
+
+	if (!f)
+		die("can't read /proc/interrupts: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		char *at = strchr(line, ':'), *end;
+
+		if (!at || !strstr(line, "Function call interrupts"))
+			continue;
+		for (at++;; at = end) {
+			unsigned long n = strtoul(at, &end, 10);
+
+			if (end == at)
+				break;
+			sum += n;
+		}
+		fclose(f);
+		return sum;
+	}
+	die("/proc/interrupts counts no function call interrupts");
+}
+
+/* The least of some tries: what else interrupts a CPU now and then is none of ours. */
+static void each(const char *what, void (*op)(void), void (*undo)(void), unsigned int most)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(numbers) && numbers[i] <= most; i++) {
+		unsigned long least = -1ul;
+		char name[64];
+
+		used = numbers[i];
+		snprintf(name, sizeof(name), "interrupts_%s_%u", what, used);
+		if (!op) {
+			print_none(name);
+			continue;
+		}
+		for (int try = 0; try < TRIES; try++) {
+			unsigned long before, n;
+
+			undo();
+			before = interrupts();
+			op();
+			n = interrupts() - before;
+			least = n < least ? n : least;
+		}
+		print_figure(name, (double)least / used);
+	}
+}
+
+static void go_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("can't go to CPU %d: %s", cpu, strerror(errno));
+}
+
+static void keep_busy(int cpu)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		die("fork: %s", strerror(errno));
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	go_to(cpu);
+	for (;;)
+		__asm__ volatile("");
+}
+
+int main(void)
+{
+	int cpus = sysconf(_SC_NPROCESSORS_ONLN), can_pause;
+
+	if (cpus < 2)
+		die("there is one CPU: run it by scripts/bench, in a guest with several");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	go_to(0);
+	for (int cpu = 1; cpu < cpus; cpu++)
+		keep_busy(cpu);
+	/* The buffers are those of all CPUs but this one. */
+	for (unsigned int i = 0; i < MOST; i++) {
+		struct perf_event_attr attr = {
+			.type = PERF_TYPE_TRACEPOINT,
+			.config = tracepoint_id("sched/sched_switch"),
+			.sample_period = 1,
+			.sample_type = PERF_SAMPLE_TIME,
+			.disabled = 1,
+		};
+
+		buffers[i].fd = open_event(&attr, -1, 1 + i % (cpus - 1));
+		map_buffer(&buffers[i], 4096, 0);
+	}
+	can_pause = !perf_overwrite_pause(buffers[0].fd);
+	if (!can_pause && errno != ENOTTY)
+		die("pause: %s", strerror(errno));
+	if (can_pause && perf_overwrite_resume(buffers[0].fd))
+		die("resume: %s", strerror(errno));
+	/* Until they are there, and all that comes with it is over. */
+	usleep(100000);
+	each("pause", can_pause ? pause_all : NULL, resume_all, MOST);
+	/* To enable many takes long: each one reschedules all that are there. */
+	each("disable", disable_all, enable_all, 64);
+	return 0;
+}
