@@ -12,9 +12,11 @@ SOURCE_PACKAGE = linux-source-6.12
 # The guest has no PMU, neither for hardware events nor for AUX areas: the same on all trees.
 NO_PMU_FAILS = remove_on_exec:*
 NO_PMU_SKIPS = mmap:perf_mmap.aux.*
+# Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
+NO_READ_SKIPS = read_inherit_stat:*
 
 POST_FAILS = $(NO_PMU_FAILS)
-POST_SKIPS = $(NO_PMU_SKIPS)
+POST_SKIPS = $(NO_PMU_SKIPS) $(NO_READ_SKIPS)
 
 # Holes of stock, and of pre, that the series closes. Backward ones fail on pre in any case.
 UNFIXED_FAILS = lost_starves:*forward_*alone.large_after_loss \
@@ -44,8 +46,9 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	pause_state:*.fdinfo_* \
 	pause_state:*backward_*.lost_comes_before \
 	pause_state:*.stream_of_child \
-	software_samples:*
-STOCK_SKIPS = $(NO_PMU_SKIPS)
+	software_samples:* \
+	user_page:*.not_of_a_redirected_event
+STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_READ_SKIPS)
 # A record that turns up after the pause, if one is in flight in just these tries: pass or fail.
 STOCK_RACES = lossless:lossless.counted.swaps \
 	pause_races:*.output_redirected
@@ -80,5 +83,6 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	sample_size:*backward* \
 	set_output_inherit:*backward* \
 	software_samples:* \
+	user_page:*.not_of_a_redirected_event \
 	write_direction:*backward*
-PRE_SKIPS = $(NO_PMU_SKIPS)
+PRE_SKIPS = $(NO_PMU_SKIPS) $(NO_READ_SKIPS)

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A user may lock so many pages for perf buffers, kernel.perf_event_mlock_kb for
+ * each CPU that is online. A buffer that is mapped twice takes its pages once,
+ * and gives back as many.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "../kselftest_harness.h"
+#include "overwrite_test.h"
+
+#define NOBODY		65534
+#define MAX_BUFFERS	1024
+
+/* A number from a file in /proc, or -1. */
+static long proc_number(const char *path)
+{
+	long number = -1;
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
+FIXTURE(map_twice)
+{
+	/* Of one buffer, without its first page: a power of two. */
+	size_t	pages;
+	/* How many of them a user may have. */
+	long	limit;
+};
+
+FIXTURE_SETUP(map_twice)
+{
+	struct rlimit none = { 0, 0 };
+	long kb = proc_number("/proc/sys/kernel/perf_event_mlock_kb");
+	long locked;
+
+	if (proc_number("/proc/sys/kernel/perf_event_paranoid") == -1)
+		SKIP(return, "kernel.perf_event_paranoid allows everything, or there is no perf");
+	ASSERT_LT(0, kb);
+	locked = kb * 1024 / sysconf(_SC_PAGESIZE) * sysconf(_SC_NPROCESSORS_ONLN);
+
+	/* Some sixteen of them. */
+	self->pages = 1;
+	while ((2 * self->pages + 1) * 16 <= (size_t)locked)
+		self->pages *= 2;
+	self->limit = locked / (self->pages + 1);
+	ASSERT_LE(2, self->limit);
+	ASSERT_GE(MAX_BUFFERS, self->limit);
+
+	/* No other memory than perf's own, and nobody to whom limits don't apply. */
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
+	if (geteuid() == 0)
+		ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+}
+
+FIXTURE_TEARDOWN(map_twice)
+{
+}
+
+static int open_name_event(struct __test_metadata *_metadata)
+{
+	struct perf_event_attr attr = NAME_EVENT(0);
+
+	return open_event(_metadata, &attr, 0, -1);
+}
+
+/* Maps as many buffers as it may, each @times, and unmaps them. Returns how many. */
+static long map_many(struct __test_metadata *_metadata, size_t pages, int times)
+{
+	static struct perf_overwrite ows[MAX_BUFFERS + 1][2];
+	static int fds[MAX_BUFFERS + 1];
+	long count;
+
+	for (count = 0; count <= MAX_BUFFERS; count++) {
+		fds[count] = open_name_event(_metadata);
+		if (fds[count] < 0)
+			return -1;
+		if (perf_overwrite_map(&ows[count][0], fds[count], pages, true)) {
+			EXPECT_EQ(EPERM, errno);
+			close(fds[count]);
+			break;
+		}
+		if (times == 2) {
+			ASSERT_EQ(0, perf_overwrite_map(&ows[count][1], fds[count], pages, true));
+			/* It is the same buffer. */
+			ows[count][0].meta->data_tail = count + 1;
+			ASSERT_EQ(count + 1, ows[count][1].meta->data_tail);
+		}
+	}
+	for (long i = 0; i < count; i++) {
+		for (int j = 0; j < times; j++)
+			ASSERT_EQ(0, perf_overwrite_unmap(&ows[i][j]));
+		ASSERT_EQ(0, close(fds[i]));
+	}
+	return count;
+}
+
+TEST_F(map_twice, takes_its_pages_once)
+{
+	ASSERT_EQ(self->limit, map_many(_metadata, self->pages, 1));
+	EXPECT_EQ(self->limit, map_many(_metadata, self->pages, 2));
+}
+
+TEST_F(map_twice, gives_back_what_it_took)
+{
+	for (long round = 0; round < 2 * self->limit; round++) {
+		struct perf_overwrite ows[2];
+		int fd = open_name_event(_metadata);
+
+		if (fd < 0)
+			return;
+		for (int i = 0; i < 2; i++) {
+			ASSERT_EQ(0, perf_overwrite_map(&ows[i], fd, self->pages, true)) {
+				TH_LOG("mapping %d in round %ld: %s", i, round, strerror(errno));
+			}
+		}
+		for (int i = 0; i < 2; i++)
+			ASSERT_EQ(0, perf_overwrite_unmap(&ows[i]));
+		ASSERT_EQ(0, close(fd));
+	}
+	EXPECT_EQ(self->limit, map_many(_metadata, self->pages, 1));
+}
+
+TEST_HARNESS_MAIN
