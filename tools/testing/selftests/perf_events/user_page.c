@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
+#include <sys/resource.h>
+
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 
@@ -44,9 +46,19 @@ static int do_enable(int fd)
 	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
+/* A nap that is over before it began, on a busy machine, switches nothing. */
 static int do_switch(int fd)
 {
-	return usleep(1000);
+	struct rusage first, then;
+
+	if (getrusage(RUSAGE_SELF, &first))
+		return -1;
+	do {
+		if (usleep(1000) || getrusage(RUSAGE_SELF, &then))
+			return -1;
+	} while (then.ru_nvcsw == first.ru_nvcsw);
+
+	return 0;
 }
 
 FIXTURE(user_page)
