@@ -102,6 +102,20 @@ static bool stays(const struct perf_overwrite *ow, unsigned char *copy)
 	return !memcmp(copy, ow->data, ow->size) && head == perf_overwrite_head(ow);
 }
 
+/*
+ * A CPU on its way out doesn't answer for a while, and where it is emulated this
+ * may take longer than a pause waits: then one waits again. Returns what it does.
+ */
+static int pause_patiently(int fd)
+{
+	int ret, tries = 5;
+
+	do {
+		ret = perf_overwrite_pause(fd);
+	} while (ret && errno == ETIMEDOUT && --tries);
+	return ret;
+}
+
 /* Waits for more pauses, and for a record if @ow. False if they don't come. */
 static bool wait_for(struct hotplug *test, unsigned long pauses,
 		     const struct perf_overwrite *ow)
@@ -167,7 +181,7 @@ TEST_F_TIMEOUT(pause_hotplug, nothing_changes, TIMEOUT_SECONDS)
 		bool before = __atomic_load_n(&test->offline, __ATOMIC_ACQUIRE) == writer->cpu;
 		__u64 time = now_ns();
 
-		ASSERT_EQ(0, perf_overwrite_pause(writer->ow.fd)) {
+		ASSERT_EQ(0, pause_patiently(writer->ow.fd)) {
 			TH_LOG("pause %u, of CPU %d: %s", n, writer->cpu, strerror(errno));
 		}
 		time = now_ns() - time;
