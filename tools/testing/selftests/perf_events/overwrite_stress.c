@@ -338,7 +338,7 @@ static void pause_all(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(test->cpus), &test->cpus));
 }
 
-TEST_F_TIMEOUT(overwrite_stress, snapshots, 60)
+TEST_F_TIMEOUT(overwrite_stress, snapshots, 110)
 {
 	struct stress *test = &self->test;
 	time_t begin = time(NULL);
