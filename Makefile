@@ -37,7 +37,7 @@ help:
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
 	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
-	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit,$(notdir $(basename $(wildcard config/*.config)))))'
+	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
