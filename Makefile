@@ -3,6 +3,7 @@
 # The front door: each target is one of scripts/, see there (scripts/<name> -h).
 
 BASE ?= 6.12
+BASE_FROM := $(origin BASE)
 TREE ?= post
 KDIR ?=
 AFTER ?= 10
@@ -14,14 +15,18 @@ ARGS ?=
 ARCH ?= x86_64
 ONLY ?=
 CONFIG ?=
-export BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+REV ?= HEAD
+VERSION ?= 1
+OLD ?=
+export REV VERSION OLD BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check check-config tree kernel kunit kselftest model guest flight-recorder series \
+.PHONY: help run check check-config tree kernel kunit kselftest model guest flight-recorder series mails \
 	broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
-	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
+	@echo 'make check            all tests; ends with: N passed, N failed, N skipped;'
+	@echo '                      with BASE= for that base, else 6.12 and a part for the others'
 	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
@@ -31,6 +36,7 @@ help:
 	@echo 'make guest PROG=path  run programs there as root and exit with their status'
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
+	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
@@ -42,9 +48,14 @@ help:
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
+	@echo 'REV=$(REV) VERSION=$(VERSION) OLD=$(OLD)  (mails: see scripts/mails -h)'
 	@echo 'ONLY=$(ONLY)  (broken: one patch)'
 
-run check check-config kunit kselftest model broken:
+# Who names a base wants that one, in full.
+check:
+	@scripts/check $(if $(filter file,$(BASE_FROM)),-a)
+
+run check-config kunit kselftest model broken:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 tree kernel:
@@ -57,6 +68,10 @@ guest:
 
 flight-recorder:
 	@scripts/$@
+
+mails:
+	@scripts/install-packages git-email
+	@BASE=$(if $(filter file,$(BASE_FROM)),,$(BASE)) scripts/mails
 
 series:
 	@scripts/install-packages

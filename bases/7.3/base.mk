@@ -7,3 +7,6 @@ SOURCE_PACKAGE = linux-source-7.3
 
 # The suites of the mirror that have it: none of this release does.
 SOURCE_SUITES = trixie-backports sid
+
+# Debian 12's sparse is too old for it: its make runs none.
+SPARSE = no
