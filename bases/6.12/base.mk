@@ -80,6 +80,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	pause_races:* \
 	pause_state:* \
 	record_too_large:*backward* \
+	sample_ids:* \
 	sample_size:*backward* \
 	set_output_inherit:*backward* \
 	software_samples:* \
