@@ -1129,7 +1129,7 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 		t->record[i] = t->mirror[((page + 1) * PAGE_SIZE - room + i) %
 					 t->data_size];
 	header->type = PERF_RECORD_SAMPLE;
-	header->misc = perf_misc_flags(&regs);
+	header->misc = PERF_RECORD_MISC_KERNEL;
 	header->size = size;
 	done = sizeof(*header);
 	done += rb_test_sample_head((u64 *)(t->record + done), type);
@@ -1226,7 +1226,7 @@ static void test_sample_without_values(struct kunit *test)
 				rb_test_pair(sizeof(u32), 0) : fields[i].value;
 		}
 		header->type = PERF_RECORD_SAMPLE;
-		header->misc = perf_misc_flags(&regs);
+		header->misc = PERF_RECORD_MISC_KERNEL;
 		header->size = (u8 *)to - t->record;
 
 		/* It is on the stack of who samples, and anything was there before. */
