@@ -1556,7 +1556,9 @@ static void test_nested_too_large(struct kunit *test)
 		rb_test_mirror(t, t->record, 128);
 
 		perf_sample_data_init(&data, 0, 0);
-		too_large = fits = another = 1;
+		too_large = 1;
+		fits = 1;
+		another = 1;
 		ret = t->begin(&outer, &data, &t->event, outer_size);
 		if (!ret) {
 			fits = rb_test_write(t, t->nested, 2, rest);
