@@ -56,6 +56,7 @@ FIXTURE(read_inherit_stat)
 	struct reader		reader;
 	struct fault_area	area;
 	int			fd;
+	int			uninherited;
 	/* The reader's CPU, and another one. */
 	int			cpu;
 	int			elsewhere;
@@ -140,6 +141,7 @@ FIXTURE_SETUP(read_inherit_stat)
 {
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
+	struct perf_event_attr uninherited = NAME_EVENT(0);
 	int cpus[2];
 
 	if (allowed_cpus(cpus, 2) < 2)
@@ -163,6 +165,14 @@ FIXTURE_SETUP(read_inherit_stat)
 		return;
 	ASSERT_EQ(0, perf_overwrite_map(&self->reader.ow, self->fd, 512, true));
 
+	/*
+	 * A switch from a task to its child exchanges their events, if they are
+	 * all the same. It is the events' first owner of whom nothing is told,
+	 * and that is to be this task here.
+	 */
+	self->uninherited = open_event(_metadata, &uninherited, 0, -1);
+	ASSERT_LE(0, self->uninherited);
+
 	/* Does the kernel write such records at all? */
 	ASSERT_EQ(0, go_to_cpu(self->cpu));
 	run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS, self->cpu));
@@ -177,6 +187,7 @@ FIXTURE_TEARDOWN(read_inherit_stat)
 {
 	ASSERT_EQ(0, perf_overwrite_unmap(&self->reader.ow));
 	ASSERT_EQ(0, close(self->fd));
+	ASSERT_EQ(0, close(self->uninherited));
 }
 
 TEST_F(read_inherit_stat, exit_there)
