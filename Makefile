@@ -21,7 +21,7 @@ OLD ?=
 export REV VERSION OLD BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest flight-recorder series mails \
+.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest flight-recorder series mails bisect \
 	broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
@@ -37,6 +37,7 @@ help:
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
+	@echo 'make bisect           compile after each patch, for two processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
@@ -68,8 +69,11 @@ guest:
 flight-recorder:
 	@scripts/$@
 
+bisect:
+	@scripts/bisect
+
 mails:
-	@scripts/install-packages git-email
+	@scripts/install-packages git-email libmailtools-perl
 	@BASE=$(if $(filter file,$(BASE_FROM)),,$(BASE)) scripts/mails
 
 series:
