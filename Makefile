@@ -21,8 +21,8 @@ OLD ?=
 export REV VERSION OLD BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest flight-recorder series mails bisect \
-	broken clean clean-cache
+.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest flight-recorder series \
+	mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -55,7 +55,7 @@ help:
 check-all:
 	@scripts/check -a
 
-run check check-config kunit kselftest model broken:
+run check check-config kunit kselftest model broken bisect:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 tree kernel:
@@ -68,9 +68,6 @@ guest:
 
 flight-recorder:
 	@scripts/$@
-
-bisect:
-	@scripts/bisect
 
 mails:
 	@scripts/install-packages git-email libmailtools-perl
