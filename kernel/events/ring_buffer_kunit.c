@@ -79,6 +79,7 @@ struct rb_test {
 
 	/* A writer that is held on another CPU, and a pause that meets it. */
 	bool			irqs_off;
+	bool			offline;
 	bool			opened;
 	bool			release;
 	bool			ended;
@@ -2065,14 +2066,17 @@ struct rb_pause_param {
 	const char	*name;
 	bool		irqs_off;	/* where the writer is */
 	bool		task;		/* whose buffer it is, or that CPU's */
+	bool		offline;	/* or of one that has just gone */
 };
 
 static const struct rb_pause_param rb_pause_params[] = {
-	/* name, irqs off, task */
-	{ "of a CPU", false, false },
-	{ "of a CPU, interrupts off", true, false },
-	{ "of a task", false, true },
-	{ "of a task, interrupts off", true, true },
+	/* name, irqs off, task, offline */
+	{ "of a CPU", false, false, false },
+	{ "of a CPU, interrupts off", true, false, false },
+	{ "of a task", false, true, false },
+	{ "of a task, interrupts off", true, true, false },
+	{ "of a CPU, offline", false, false, true },
+	{ "of a CPU, offline, interrupts off", true, false, true },
 };
 
 RB_PARAM_DESC(rb_pause_param)
@@ -2091,7 +2095,8 @@ static int rb_test_writer(void *arg)
 	struct perf_sample_data data;
 	u64 limit = ktime_get_mono_fast_ns() + RB_TEST_HOLD_NS;
 	struct rb_test *t = arg;
-	unsigned long flags = 0;
+	unsigned long flags = 0, head = 0;
+	unsigned int nest = 0;
 
 	rb_test_fill(t->record, 7, 64);
 	perf_sample_data_init(&data, 0, 0);
@@ -2101,6 +2106,13 @@ static int rb_test_writer(void *arg)
 	t->writer_ret = t->begin(&handle, &data, &t->event, 64);
 	if (!t->writer_ret) {
 		perf_output_copy(&handle, t->record, 40);
+		/* No CPU that could be asked: as if the others can't see it yet. */
+		if (t->offline) {
+			nest = t->rb->nest;
+			head = local_read(&t->rb->head);
+			WRITE_ONCE(t->rb->nest, 0);
+			local_set(&t->rb->head, t->rb->user_page->data_head);
+		}
 		WRITE_ONCE(t->opened, true);
 		while (!READ_ONCE(t->release)) {
 			if (ktime_get_mono_fast_ns() > limit) {
@@ -2108,6 +2120,10 @@ static int rb_test_writer(void *arg)
 				break;
 			}
 			cpu_relax();
+		}
+		if (t->offline) {
+			local_set(&t->rb->head, head);
+			WRITE_ONCE(t->rb->nest, nest);
 		}
 		perf_output_copy(&handle, t->record + 40, 24);
 		WRITE_ONCE(t->ended, true);
@@ -2141,7 +2157,8 @@ static bool rb_test_hold(struct kunit *test, struct rb_test *t,
 	int i;
 
 	t->irqs_off = p->irqs_off;
-	t->pause_cpu = p->task ? -1 : cpu;
+	t->offline = p->offline;
+	t->pause_cpu = p->task ? -1 : p->offline ? nr_cpu_ids : cpu;
 	t->opened = false;
 	t->release = false;
 	t->ended = false;
