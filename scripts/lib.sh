@@ -190,7 +190,10 @@ use_base()
 	upto-[0-9][0-9][0-9][0-9]) ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
-	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-NNNN broken-NAME" ;;
+	shape-?*) [ -r "$ROOT/bench/shapes/${TREE#shape-}.patch" ] ||
+		die "TREE=$TREE: there is no bench/shapes/${TREE#shape-}.patch" ;;
+	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-NNNN" \
+		"broken-NAME shape-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -198,6 +201,7 @@ use_base()
 	# They differ by a few lines from each other: what one built is good for the next.
 	case "$TREE" in
 	broken-*) WORK=$OUT/broken ;;
+	shape-*) WORK=$OUT/shape ;;
 	upto-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
