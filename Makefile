@@ -21,8 +21,8 @@ OLD ?=
 export REV VERSION OLD BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest flight-recorder series \
-	mails bisect broken clean clean-cache
+.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
+	flight-recorder series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -39,6 +39,7 @@ help:
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
 	@echo 'make bisect           compile after each patch, for two processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
+	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
@@ -55,7 +56,7 @@ help:
 check-all:
 	@scripts/check -a
 
-run check check-config kunit kselftest model broken bisect:
+run check check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 tree kernel:

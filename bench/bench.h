@@ -2,9 +2,9 @@
 /*
  * What the benchmarks share: counting instructions, events with a buffer, one line per figure.
  *
- * They run in a guest whose time-stamp counter advances by one with each instruction (ICOUNT=1), and
- * die at once on any other machine. There is one CPU, so that all that disturbs is the timer tick:
- * each batch starts right after one and ends before the next.
+ * They run in a guest whose time-stamp counter advances by one with each instruction (ICOUNT=1),
+ * and die at once on any other machine. There is one CPU, so that all that disturbs is the timer
+ * tick: each batch starts right after one and ends before the next.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 /*
- * Records are multiples of 8 bytes, so 512 of one size are whole pages: each batch has its records at
- * all places that a page has, equally often, wherever it starts.
+ * Records are multiples of 8 bytes, so 512 of one size are whole pages: each batch has its
+ * records at all places that a page has, equally often, wherever it starts.
  */
 #define BATCH		512
 #define BATCHES		9
@@ -86,8 +86,9 @@ static inline void call_close(void *arg)
 }
 
 /*
- * An interrupt shows as a leap of the counter in a loop of few instructions. What runs when its handler
- * is done, softirqs and threads, belongs to it, too: wait until there was none for a while.
+ * An interrupt shows as a leap of the counter in a loop of few instructions. What runs when its
+ * handler is done, softirqs and threads, belongs to it, too: wait until there was none for a
+ * while.
  */
 #define QUIET		20000
 
@@ -115,8 +116,8 @@ static inline uint64_t tick_period(void)
 }
 
 /*
- * The same without the instructions that waiting takes, as the clock doesn't wait for a CPU that sleeps:
- * the coarse clock says when the last tick was.
+ * The same without the instructions that waiting takes, as the clock doesn't wait for a CPU that
+ * sleeps: the coarse clock says when the last tick was.
  */
 static inline void sleep_past_tick(void)
 {
@@ -148,7 +149,7 @@ static inline void bench_init(void)
 			break;
 	}
 	if (b - a != 1000)
-		die("1000 instructions count as %llu: run it by scripts/bench, in a guest with ICOUNT=1",
+		die("1000 instructions count as %llu: run it by scripts/bench, with ICOUNT=1",
 		    (unsigned long long)(b - a));
 
 	/* Threads of the kernel that have work run when we sleep, not amidst a batch. */
@@ -159,8 +160,8 @@ static inline void bench_init(void)
 }
 
 /*
- * The instructions of n calls of op, the loop included. Not inlined, so that it is the same loop with and
- * without a record.
+ * The instructions of n calls of op, the loop included. Not inlined, so that it is the same loop
+ * with and without a record.
  */
 __attribute__((noinline, unused))
 static uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
@@ -177,8 +178,8 @@ static uint64_t batch(void (*op)(void *), void *arg, unsigned int n)
 	return end - start;
 }
 
-static inline void count_batches(void (*before)(void *), void (*op)(void *), void *arg, unsigned int n,
-				 uint64_t count[BATCHES])
+static inline void count_batches(void (*before)(void *), void (*op)(void *), void *arg,
+				 unsigned int n, uint64_t count[BATCHES])
 {
 	/* The first one is for whatever happens only once. */
 	for (int i = -1; i < BATCHES; i++) {
@@ -194,11 +195,12 @@ static inline void count_batches(void (*before)(void *), void (*op)(void *), voi
 }
 
 /*
- * Run some batches, with before(arg) ahead of each, and return what one takes. They must not differ but
- * for the few that met something rare; if most do, there is something that we don't know of.
+ * Run some batches, with before(arg) ahead of each, and return what one takes. They must not
+ * differ but for the few that met something rare; if most do, there is something that we don't
+ * know of.
  */
-static inline uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *), void *arg,
-			       unsigned int n)
+static inline uint64_t measure(const char *what, void (*before)(void *), void (*op)(void *),
+			       void *arg, unsigned int n)
 {
 	uint64_t count[BATCHES], least = UINT64_MAX;
 	unsigned int same = 0;
@@ -219,7 +221,8 @@ static inline uint64_t measure(const char *what, void (*before)(void *), void (*
 }
 
 /* The mean, for what doesn't come in whole pages: there batches do differ. */
-static inline double measure_mean(void (*before)(void *), void (*op)(void *), void *arg, unsigned int n)
+static inline double measure_mean(void (*before)(void *), void (*op)(void *), void *arg,
+				  unsigned int n)
 {
 	uint64_t count[BATCHES], sum = 0;
 
@@ -229,7 +232,10 @@ static inline double measure_mean(void (*before)(void *), void (*op)(void *), vo
 	return (double)sum / BATCHES;
 }
 
-/* A figure, as scripts/bench reads it: its name, and what each record takes; '-' if there is none. */
+/*
+ * A figure, as scripts/bench reads it: its name, and what each record takes; '-' if there is
+ * none.
+ */
 static inline void print_figure(const char *name, double value)
 {
 	printf("figure %s %.2f\n", name, value);
@@ -239,6 +245,10 @@ static inline void print_none(const char *name)
 {
 	printf("figure %s -\n", name);
 }
+
+/* What a sample consists of where nothing else is said, as perf record would ask for it. */
+#define SAMPLE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+		 PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
 
 static inline unsigned int tracepoint_id(const char *name)
 {
@@ -288,7 +298,8 @@ static inline void map_buffer(struct buffer *b, size_t size, int writable)
 }
 
 /* An event of this task with a buffer, whose wakeups are as rare as can be; -1 as open_event(). */
-static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, size_t size, int writable)
+static inline int open_buffer(struct buffer *b, struct perf_event_attr *attr, size_t size,
+			      int writable)
 {
 	attr->watermark = 1;
 	attr->wakeup_watermark = size;

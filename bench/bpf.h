@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much BPF as the benchmarks need: maps, and programs of a few instructions that run at each system
- * call, without a library.
+ * As much BPF as the benchmarks need: maps, and programs of a few instructions that run at each
+ * system call, without a library.
  */
 #ifndef BENCH_BPF_H
 #define BENCH_BPF_H
@@ -45,7 +45,7 @@ static inline void bpf_map_set(int map, unsigned int key, const void *value)
 }
 
 /* The instructions that are used, by their names in the kernel's samples. */
-#define INSN(_code, _dst, _src, _off, _imm) ((struct bpf_insn) {				\
+#define INSN(_code, _dst, _src, _off, _imm) ((struct bpf_insn) {	\
 	.code = (_code), .dst_reg = (_dst), .src_reg = (_src), .off = (_off), .imm = (_imm) })
 #define MOV_REG(_dst, _src)	INSN(BPF_ALU64 | BPF_MOV | BPF_X, _dst, _src, 0, 0)
 #define MOV_IMM(_dst, _imm)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, _dst, 0, 0, _imm)
@@ -53,10 +53,12 @@ static inline void bpf_map_set(int map, unsigned int key, const void *value)
 #define CALL(_function)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, _function)
 #define EXIT()			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 /* Two slots each: a map, and the address of the first byte of an array's only value. */
-#define LOAD_MAP(_dst, _fd)	INSN(BPF_LD | BPF_DW | BPF_IMM, _dst, BPF_PSEUDO_MAP_FD, 0, _fd), \
-				INSN(0, 0, 0, 0, 0)
-#define LOAD_VALUE(_dst, _fd)	INSN(BPF_LD | BPF_DW | BPF_IMM, _dst, BPF_PSEUDO_MAP_VALUE, 0, _fd), \
-				INSN(0, 0, 0, 0, 0)
+#define LOAD_MAP(_dst, _fd)	\
+	INSN(BPF_LD | BPF_DW | BPF_IMM, _dst, BPF_PSEUDO_MAP_FD, 0, _fd),	\
+	INSN(0, 0, 0, 0, 0)
+#define LOAD_VALUE(_dst, _fd)	\
+	INSN(BPF_LD | BPF_DW | BPF_IMM, _dst, BPF_PSEUDO_MAP_VALUE, 0, _fd),	\
+	INSN(0, 0, 0, 0, 0)
 
 /* Load a program and run it at each system call of anybody until its returned fd is closed. */
 static inline int bpf_at_sys_enter(const struct bpf_insn *insns, unsigned int count)
@@ -87,8 +89,8 @@ static inline int bpf_at_sys_enter(const struct bpf_insn *insns, unsigned int co
 	return link;
 }
 
-#define AT_SYS_ENTER(...)									\
-	bpf_at_sys_enter((struct bpf_insn[]) { __VA_ARGS__ },					\
+#define AT_SYS_ENTER(...)	\
+	bpf_at_sys_enter((struct bpf_insn[]) { __VA_ARGS__ },	\
 			 sizeof((struct bpf_insn[]) { __VA_ARGS__ }) / sizeof(struct bpf_insn))
 
 /* Give the first bytes of an array's value to bpf_perf_event_output(), to this CPU's buffer. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two tests by which this feature was judged first, each in millions of instructions with all that
- * comes between, ticks included: 3,000,000 times close(-1) under raw_syscalls:sys_enter, which takes the overflow
- * handler's way, and PR_SET_NAME under COMM records, which go through perf_output_begin().
+ * The two tests by which this feature was judged first, each in millions of instructions with all
+ * that comes between, ticks included: 3,000,000 times close(-1) under raw_syscalls:sys_enter,
+ * which takes the overflow handler's way, and PR_SET_NAME under COMM records, which go through
+ * perf_output_begin().
  */
 #include "bench.h"
 #include <sys/prctl.h>
@@ -28,7 +29,8 @@ static uint64_t names(void)
 	return instructions() - start;
 }
 
-static void run(const char *test, uint64_t (*calls)(void), struct perf_event_attr attr, int backward)
+static void run(const char *test, uint64_t (*calls)(void), struct perf_event_attr attr,
+		int backward)
 {
 	const char *way = backward ? "backward" : "forward";
 	struct buffer b;
@@ -54,13 +56,11 @@ int main(void)
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = tracepoint_id("raw_syscalls/sys_enter"),
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+		.sample_type = SAMPLE,
 	}, comm = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+		.sample_type = SAMPLE,
 		.comm = 1,
 	};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whom it disturbs to stop some buffers: the interrupts of other CPUs, by a pause and, as without it, by
- * disabling the events. The only one of the benchmarks for a guest with several CPUs; all of them are
- * busy, so that no interrupt is saved because a CPU idles.
+ * Whom it disturbs to stop some buffers: the interrupts of other CPUs, by a pause and, as without
+ * it, by disabling the events. The only one of the benchmarks for a guest with several CPUs; all
+ * of them are busy, so that no interrupt is saved because a CPU idles.
  */
 #include "bench.h"
 #include "../tools/testing/selftests/perf_events/perf_overwrite.h"
@@ -72,7 +72,10 @@ static unsigned long interrupts(void)
 	die("/proc/interrupts counts no function call interrupts");
 }
 
-/* The least of some tries, of all buffers: what else interrupts a CPU now and then is none of ours. */
+/*
+ * The least of some tries, of all buffers: what else interrupts a CPU now and then is none of
+ * ours.
+ */
 static void each(const char *what, void (*op)(void), void (*undo)(void), unsigned int most)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(numbers) && numbers[i] <= most; i++) {

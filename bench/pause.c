@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a snapshot takes: to pause and resume some buffers of a CPU, to disable their events instead, and
- * to read the records, each against a plain copy of the buffer.
+ * What a snapshot takes: to pause and resume some buffers of a CPU, to disable their events
+ * instead, and to read the records, each against a plain copy of the buffer.
  */
 #include "bench.h"
 #include "../tools/testing/selftests/perf_events/perf_overwrite.h"
@@ -127,8 +127,7 @@ static void snapshot(void)
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = tracepoint_id("raw_syscalls/sys_enter"),
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+		.sample_type = SAMPLE,
 		.write_backward = 1,
 	};
 	struct perf_overwrite ow = { 0 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the size of a record costs: bpf_perf_event_output() of records of 32 bytes to 60 KB, above the
- * same BPF program without that call, and a plain copy of as many bytes.
+ * What the size of a record costs: bpf_perf_event_output() of records of 32 bytes to 60 KB, above
+ * the same BPF program without that call, and a plain copy of as many bytes.
  *
- * The sizes are those of the whole record, 12 bytes of which aren't payload, and divide a page or are
- * multiples of one, so that all records of a size meet page boundaries alike.
+ * The sizes are those of the whole record, 12 bytes of which aren't payload, and divide a page or
+ * are multiples of one, so that all records of a size meet page boundaries alike.
  */
 #include "bpf.h"
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What others take to record the same event, each above the untraced system call: ftrace's buffer, BPF's
- * two ways to hand data to user space, and a reader that keeps its own ring of what it copies out of a
- * buffer written forward.
+ * What others take to record the same event, each above the untraced system call: ftrace's
+ * buffer, BPF's two ways to hand data to user space, and a reader that keeps its own ring of what
+ * it copies out of a buffer written forward.
  */
 #include "bpf.h"
 
 #define BUFFER	(512ul * 4096)
 
-/* What the tracepoint raw_syscalls:sys_enter records: eight bytes common to all, a number, six words. */
+/*
+ * What the tracepoint raw_syscalls:sys_enter records: eight bytes common to all, a number, six
+ * words.
+ */
 #define EVENT	(8 + 8 + 6 * 8)
 
 static double untraced;
@@ -144,7 +147,10 @@ static void bpf_ringbuf(int array, const char *name, unsigned int flags)
 	close(map);
 }
 
-/* A batch of records, and the reader that copies them, as user space did without overwritable buffers. */
+/*
+ * A batch of records, and the reader that copies them, as user space did without overwritable
+ * buffers.
+ */
 static unsigned char own[BUFFER];
 static uint64_t own_head;
 
@@ -182,8 +188,7 @@ static void user_ring(void)
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = tracepoint_id("raw_syscalls/sys_enter"),
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW,
+		.sample_type = SAMPLE,
 	};
 	struct buffer b;
 	double with;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a record costs: the instructions of a system call that leaves one, above those of the same call
- * with the event disabled.
+ * What a record costs: the instructions of a system call that leaves one, above those of the same
+ * call with the event disabled.
  *
  * With the name of a row as its argument it does that one alone, between two calls of mark(), for
  * scripts/bench-functions.
@@ -9,8 +9,6 @@
 #include "bench.h"
 #include <sys/prctl.h>
 
-#define SAMPLE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
-		 PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW)
 #define STACK	(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 /* What an unwinder needs at the least, see enum perf_event_x86_regs. */
 #define BP_SP_IP	(7ull << 6)
@@ -118,7 +116,10 @@ static void run_row(const struct row *row)
 	close_buffer(&b);
 }
 
-/* scripts/bench-functions looks for calls of it; what is between the first two was done for the row. */
+/*
+ * scripts/bench-functions looks for calls of it; what is between the first two was done for the
+ * row.
+ */
 __attribute__((noinline)) void mark(void)
 {
 	__asm__ volatile("");
