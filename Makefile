@@ -26,7 +26,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
-	@echo 'make check-all        and of the other bases what needs no kernel'
+	@echo 'make check-all        and what takes longer: other bases, Coccinelle'
 	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'

@@ -232,3 +232,18 @@ need_tools()
 		command -v "$tool" > /dev/null || die "$tool is missing: run scripts/install-packages"
 	done
 }
+
+# passes NAME COMMAND...: a result, by the command's exit status; what it said last shows if it is bad.
+# The caller has result pass|fail TEXT, and names the file for what the command says in $said.
+passes()
+{
+	what=$1
+	shift
+	# shellcheck disable=SC2154
+	if "$@" > "$said" 2>&1 < /dev/null; then
+		result pass "$what"
+	else
+		result fail "$what: $(tail -n 1 "$said")"
+		return 1
+	fi
+}

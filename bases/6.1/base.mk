@@ -4,3 +4,8 @@
 
 # Debian's package that holds the source.
 SOURCE_PACKAGE = linux-source-6.1
+
+# Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
+BASE_SKIPS = read_inherit_stat:*
+
+include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk

@@ -16,6 +16,7 @@
 #ifndef _SELFTESTS_OVERWRITE_TEST_H
 #define _SELFTESTS_OVERWRITE_TEST_H
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,21 @@ static inline int pin_to_cpu(void)
 	int cpu = sched_getcpu();
 
 	return go_to_cpu(cpu) ? -1 : cpu;
+}
+
+/* Returns 0, or -1 with errno set. */
+static inline int set_online(int cpu, bool online)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -1;
+	close(fd);
+	return ret;
 }
 
 static inline __u64 lost_count(int fd)

@@ -18,21 +18,6 @@
 #define WAIT_NS		10000000000ULL
 #define TIMEOUT_SECONDS	100
 
-/* Returns 0, or -1 with errno set. */
-static int set_online(int cpu, bool online)
-{
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -1;
-	close(fd);
-	return ret;
-}
-
 struct hotplug {
 	struct pause_writer	writers[CPUS_MAX];
 	/* The first CPU is this thread's, the others may come and go. */

@@ -87,21 +87,6 @@ static void run_task(struct __test_metadata *_metadata, pid_t pid)
 	ASSERT_EQ(0, status);
 }
 
-/* Returns 0, or -1 with errno set. */
-static int set_online(int cpu, bool online)
-{
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -1;
-	close(fd);
-	return ret;
-}
-
 /* The next record of the buffer, or NULL; what has been read is given back. */
 static struct perf_event_header *next_record(struct reader *reader)
 {
@@ -234,6 +219,7 @@ TEST_F(read_inherit_stat, cpu_offline)
 
 	ASSERT_LE(0, pid);
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (go_to_cpu(self->cpu))
 			_exit(1);
 		for (unsigned int seq = 0; seq < FAULTS; seq++)
@@ -278,6 +264,8 @@ TEST_F(read_inherit_stat, storm)
 	busy = fork();
 	ASSERT_LE(0, busy);
 	if (!busy) {
+		/* It must not outlive a test that fails. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (go_to_cpu(self->cpu))
 			_exit(1);
 		for (unsigned int seq = 0; ; seq++)
