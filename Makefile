@@ -18,7 +18,8 @@ CONFIG ?=
 REV ?= HEAD
 VERSION ?= 1
 OLD ?=
-export REV VERSION OLD BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+SIGNOFF ?=
+export REV VERSION OLD SIGNOFF BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
@@ -26,7 +27,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
-	@echo 'make check-all        and what takes longer: other bases, Coccinelle'
+	@echo 'make check-all        the same with Coccinelle'
 	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
@@ -50,8 +51,8 @@ help:
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
-	@echo 'REV=$(REV) VERSION=$(VERSION) OLD=$(OLD)  (mails: see scripts/mails -h)'
-	@echo 'ONLY=$(ONLY)  (broken: one patch)'
+	@echo 'REV=$(REV) VERSION=$(VERSION) OLD=$(OLD) SIGNOFF=$(SIGNOFF)  (mails: see scripts/mails -h)'
+	@echo 'ONLY=$(ONLY)  (broken: of these patches only)'
 
 check-all:
 	@scripts/check -a

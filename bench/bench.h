@@ -264,6 +264,17 @@ static inline unsigned int tracepoint_id(const char *name)
 	return id;
 }
 
+/* Samples of each hit of a tracepoint. */
+static inline struct perf_event_attr tracepoint_event(const char *name, uint64_t sample_type)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = tracepoint_id(name),
+		.sample_period = 1,
+		.sample_type = sample_type,
+	};
+}
+
 struct buffer {
 	int fd;
 	size_t size;
@@ -295,6 +306,16 @@ static inline void map_buffer(struct buffer *b, size_t size, int writable)
 		       MAP_SHARED, b->fd, 0);
 	if (b->user == MAP_FAILED)
 		die("mmap of %zu bytes: %s", size, strerror(errno));
+}
+
+/* An event of a CPU that isn't enabled, with the smallest buffer. */
+static inline void open_disabled(struct buffer *b, int cpu)
+{
+	struct perf_event_attr attr = tracepoint_event("sched/sched_switch", PERF_SAMPLE_TIME);
+
+	attr.disabled = 1;
+	b->fd = open_event(&attr, -1, cpu);
+	map_buffer(b, 4096, 0);
 }
 
 /* An event of this task with a buffer, whose wakeups are as rare as can be; -1 as open_event(). */

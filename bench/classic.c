@@ -52,12 +52,8 @@ static void run(const char *test, uint64_t (*calls)(void), struct perf_event_att
 
 int main(void)
 {
-	struct perf_event_attr at_enter = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = tracepoint_id("raw_syscalls/sys_enter"),
-		.sample_period = 1,
-		.sample_type = SAMPLE,
-	}, comm = {
+	struct perf_event_attr at_enter = tracepoint_event("raw_syscalls/sys_enter", SAMPLE);
+	struct perf_event_attr comm = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = SAMPLE,

@@ -136,18 +136,8 @@ int main(void)
 	for (int cpu = 1; cpu < cpus; cpu++)
 		keep_busy(cpu);
 	/* The buffers are those of all CPUs but this one. */
-	for (unsigned int i = 0; i < MOST; i++) {
-		struct perf_event_attr attr = {
-			.type = PERF_TYPE_TRACEPOINT,
-			.config = tracepoint_id("sched/sched_switch"),
-			.sample_period = 1,
-			.sample_type = PERF_SAMPLE_TIME,
-			.disabled = 1,
-		};
-
-		buffers[i].fd = open_event(&attr, -1, 1 + i % (cpus - 1));
-		map_buffer(&buffers[i], 4096, 0);
-	}
+	for (unsigned int i = 0; i < MOST; i++)
+		open_disabled(&buffers[i], 1 + i % (cpus - 1));
 	can_pause = !perf_overwrite_pause(buffers[0].fd);
 	if (!can_pause && errno != ENOTTY)
 		die("pause: %s", strerror(errno));

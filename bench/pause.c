@@ -61,18 +61,8 @@ static void disable_all(void *arg)
 /* Events of this CPU, each with a buffer of its own; none happens while they are paused. */
 static void open_buffers(void)
 {
-	for (unsigned int i = 0; i < MOST; i++) {
-		struct perf_event_attr attr = {
-			.type = PERF_TYPE_TRACEPOINT,
-			.config = tracepoint_id("sched/sched_switch"),
-			.sample_period = 1,
-			.sample_type = PERF_SAMPLE_TIME,
-			.disabled = 1,
-		};
-
-		buffers[i].fd = open_event(&attr, -1, 0);
-		map_buffer(&buffers[i], 4096, 0);
-	}
+	for (unsigned int i = 0; i < MOST; i++)
+		open_disabled(&buffers[i], 0);
 }
 
 /* Figures for up to most buffers, of each buffer: what op takes, with before ahead of it. */
@@ -123,17 +113,12 @@ static void copy_all(void *arg)
 /* A full buffer of the records of records.c is paused and read. */
 static void snapshot(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = tracepoint_id("raw_syscalls/sys_enter"),
-		.sample_period = 1,
-		.sample_type = SAMPLE,
-		.write_backward = 1,
-	};
+	struct perf_event_attr attr = tracepoint_event("raw_syscalls/sys_enter", SAMPLE);
 	struct perf_overwrite ow = { 0 };
 	struct buffer b;
 	double reading;
 
+	attr.write_backward = 1;
 	if (open_buffer(&b, &attr, BUFFER, 0)) {
 		print_none("read_record");
 		print_none("read_bytes");

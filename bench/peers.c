@@ -184,12 +184,7 @@ static void calls_and_copies(void *arg)
 
 static void user_ring(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = tracepoint_id("raw_syscalls/sys_enter"),
-		.sample_period = 1,
-		.sample_type = SAMPLE,
-	};
+	struct perf_event_attr attr = tracepoint_event("raw_syscalls/sys_enter", SAMPLE);
 	struct buffer b;
 	double with;
 
