@@ -310,6 +310,8 @@ static void rb_test_compare(struct kunit *test, struct rb_test *t)
 	KUNIT_EXPECT_EQ(test, t->rb->published, t->head);
 	KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
 
+	/* There are many of these, and sanitizers make them slow. */
+	cond_resched();
 	for (at = 0; at < t->data_size; at += PAGE_SIZE) {
 		if (memcmp(rb_test_byte(t, at), t->mirror + at, PAGE_SIZE))
 			break;
@@ -725,6 +727,8 @@ static void rb_test_walk(struct kunit *test, struct rb_test *t,
 		struct rb_test_record *record = (void *)t->nested;
 
 		seq--;
+		/* See rb_test_compare(). */
+		cond_resched();
 		rb_test_read(t, pos + covered, record, sizeof(*record));
 		KUNIT_ASSERT_EQ(test, record->header.type, RB_TEST_RECORD);
 		KUNIT_ASSERT_EQ(test, record->header.size, sizes[seq]);
