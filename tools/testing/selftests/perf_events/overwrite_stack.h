@@ -17,6 +17,15 @@ static inline __u64 stack_word(unsigned int seq, size_t index)
 	return (__u64)seq << 32 | 0xbee0000 | index;
 }
 
+/* Have the stack there for all calls below, which may be deeper than this one. */
+static inline void touch_stack(void)
+{
+	unsigned char bytes[2 * STACK_MAX];
+
+	memset(bytes, 1, sizeof(bytes));
+	asm volatile("" : : "r" (bytes) : "memory");
+}
+
 /* Makes fault number @seq with words of that number on the stack. */
 static inline void fault_with_stack(const struct fault_area *area, unsigned int seq,
 				    size_t bytes)
