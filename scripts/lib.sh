@@ -151,6 +151,13 @@ configs()
 	done)
 }
 
+# kernel_fragments: the fragments of the guest's kernel, the common one and what the base changes of it.
+kernel_fragments()
+{
+	echo "$ROOT/config/kernel.config"
+	[ ! -e "$ROOT/bases/$BASE/kernel.config" ] || echo "$ROOT/bases/$BASE/kernel.config"
+}
+
 # kernel_version DIR: VERSION.PATCHLEVEL of a kernel tree, empty if it isn't one.
 kernel_version()
 {
