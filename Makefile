@@ -60,9 +60,13 @@ check-all:
 run check check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
-tree kernel:
+tree:
 	@scripts/install-packages
-	@scripts/$@
+	@scripts/tree -a
+
+kernel:
+	@scripts/install-packages
+	@scripts/kernel
 
 guest:
 	@scripts/install-packages
