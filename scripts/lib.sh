@@ -158,6 +158,12 @@ kernel_fragments()
 	[ ! -e "$ROOT/bases/$BASE/kernel.config" ] || echo "$ROOT/bases/$BASE/kernel.config"
 }
 
+# maintainer_files: what get_maintainer.pl needs of a kernel tree, beside the files that mails touch.
+maintainer_files()
+{
+	printf '%s\n' MAINTAINERS scripts/get_maintainer.pl
+}
+
 # kernel_version DIR: VERSION.PATCHLEVEL of a kernel tree, empty if it isn't one.
 kernel_version()
 {
