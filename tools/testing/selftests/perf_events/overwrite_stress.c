@@ -93,7 +93,8 @@ FIXTURE(overwrite_stress)
 	struct stress	test;
 };
 
-static void open_channel(struct __test_metadata *_metadata, struct channel *channel)
+/* Returns whether the test goes on. */
+static bool open_channel(struct __test_metadata *_metadata, struct channel *channel)
 {
 	struct perf_event_attr attrs[EVENTS] = {
 		[FAULT] = FAULT_EVENT(SAMPLE_TYPE),
@@ -111,7 +112,7 @@ static void open_channel(struct __test_metadata *_metadata, struct channel *chan
 	for (int i = 0; i < EVENTS; i++) {
 		channel->fds[i] = open_event(_metadata, &attrs[i], -1, channel->cpu);
 		if (channel->fds[i] < 0)
-			return;
+			return false;
 		channel->ids[i] = event_id(channel->fds[i]);
 		if (i) {
 			ASSERT_EQ(0, ioctl(channel->fds[i], PERF_EVENT_IOC_SET_OUTPUT,
@@ -123,6 +124,7 @@ static void open_channel(struct __test_metadata *_metadata, struct channel *chan
 			TH_LOG("mmap: %s", strerror(errno));
 		}
 	}
+	return true;
 }
 
 /* Fault n is at page n modulo the area's size, name n is the number n. */
@@ -151,8 +153,7 @@ FIXTURE_SETUP(overwrite_stress)
 
 	for (int i = 0; i < nr_cpus; i++) {
 		test->channels[test->nr_channels].cpu = cpus[i];
-		open_channel(_metadata, &test->channels[test->nr_channels]);
-		if (_metadata->exit_code)
+		if (!open_channel(_metadata, &test->channels[test->nr_channels]))
 			return;
 		test->nr_channels++;
 	}

@@ -154,8 +154,8 @@ TEST_F_TIMEOUT(pause_hotplug, nothing_changes, TIMEOUT_SECONDS)
 	if (!test->nr_cpus)
 		SKIP(return, "no CPU can be taken offline");
 	for (int i = 0; i < test->nr_cpus; i++) {
-		writer_start(_metadata, &test->writers[i], test->cpus[i], true, true, false);
-		if (_metadata->exit_code)
+		if (!writer_start(_metadata, &test->writers[i], test->cpus[i], true, true,
+				  false))
 			return;
 	}
 	ASSERT_EQ(0, pthread_create(&test->thread, NULL, take_cpus_offline, test));
@@ -205,8 +205,7 @@ TEST_F_TIMEOUT(pause_hotplug, buffer_outlives_cpu, TIMEOUT_SECONDS)
 		SKIP(return, "no CPU can be taken offline");
 	cpu = test->cpus[0];
 	/* Its own events are of no concern here. */
-	writer_start(_metadata, writer, cpu, true, true, false);
-	if (_metadata->exit_code)
+	if (!writer_start(_metadata, writer, cpu, true, true, false))
 		return;
 
 	attr.disabled = 0;

@@ -53,8 +53,7 @@ FIXTURE_VARIANT_ADD(pause_races, task)
 static bool start_writer(struct __test_metadata *_metadata, struct races *test,
 			 bool per_cpu)
 {
-	writer_start(_metadata, &test->writer, test->cpu, per_cpu, true, false);
-	if (_metadata->exit_code)
+	if (!writer_start(_metadata, &test->writer, test->cpu, per_cpu, true, false))
 		return false;
 	ASSERT_NE(0, writer_wait(&test->writer, 0));
 	return true;

@@ -65,9 +65,9 @@ static inline void writer_run(const struct pause_writer *writer)
 /*
  * Starts a writer on @cpu. The events, hence the buffer, are those of this CPU or,
  * if not @per_cpu, those of the task wherever it is. If @nested, the first of
- * them is a clock.
+ * them is a clock. Returns whether it writes; if it doesn't the test is skipped.
  */
-static inline void writer_start(struct __test_metadata *_metadata,
+static inline bool writer_start(struct __test_metadata *_metadata,
 				struct pause_writer *writer, int cpu,
 				bool per_cpu, bool backward, bool nested)
 {
@@ -78,7 +78,7 @@ static inline void writer_start(struct __test_metadata *_metadata,
 	attr.sample_stack_user = WRITER_STACK_BYTES;
 	attr.write_backward = backward;
 	if (lacks_stack_dump(attr, 0))
-		SKIP(return, "no dumps of the user's stack on this architecture");
+		SKIP(return false, "no dumps of the user's stack on this architecture");
 
 	ASSERT_EQ(0, map_fault_area(&writer->area, WRITER_AREA_PAGES));
 	writer->backward = backward;
@@ -103,14 +103,14 @@ static inline void writer_start(struct __test_metadata *_metadata,
 		writer->fds[i] = open_event(_metadata, &this, writer->pid,
 					    per_cpu ? cpu : -1);
 		if (writer->fds[i] < 0)
-			return;
+			return false;
 		writer->nr_fds++;
 		if (i) {
 			ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_SET_OUTPUT,
 					   writer->fds[0]));
 		} else if (perf_overwrite_map(&writer->ow, writer->fds[0], pages, false)) {
 			ASSERT_EQ(EPERM, errno);
-			SKIP(return, "no permission to lock %u bytes", WRITER_BUFFER_BYTES);
+			SKIP(return false, "no permission to lock %u bytes", WRITER_BUFFER_BYTES);
 		}
 	}
 	/* A kernel that can't pause fails here, and not with the writer at work. */
@@ -119,6 +119,7 @@ static inline void writer_start(struct __test_metadata *_metadata,
 	for (int i = 0; i < writer->nr_fds; i++)
 		ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_ENABLE, 0));
 	ASSERT_EQ(0, kill(writer->pid, SIGCONT));
+	return true;
 }
 
 static inline void writer_stop(struct __test_metadata *_metadata,
