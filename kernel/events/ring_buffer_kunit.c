@@ -75,6 +75,7 @@ struct rb_test {
 	unsigned int		hits;
 	bool			fired;
 	bool			fire_pause;
+	struct perf_buffer	*fire_redirect;
 	int			nested_ret;
 
 	/* A writer that is held on another CPU, and a pause that meets it. */
@@ -1021,7 +1022,8 @@ static unsigned int rb_test_sample_head(u64 *to, u64 type)
 	return (to - start) * sizeof(u64);
 }
 
-static unsigned int rb_test_sample_tail(u64 *to, u64 type)
+static unsigned int rb_test_sample_tail(u64 *to, u64 type,
+					const struct perf_sample_data *data)
 {
 	u64 *start = to;
 
@@ -1033,12 +1035,13 @@ static unsigned int rb_test_sample_tail(u64 *to, u64 type)
 		*to++ = 0x1515151516161616ULL;
 	if (type & PERF_SAMPLE_PHYS_ADDR)
 		*to++ = 0x1717171718181818ULL;
+	/* Older kernels find these out by themselves, whatever there was before. */
 	if (type & PERF_SAMPLE_CGROUP)
-		*to++ = 0x191919191a1a1a1aULL;
+		*to++ = data->cgroup;
 	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
-		*to++ = 0x1b1b1b1b1c1c1c1cULL;
+		*to++ = data->data_page_size;
 	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
-		*to++ = 0x1d1d1d1d1e1e1e1eULL;
+		*to++ = data->code_page_size;
 
 	return (to - start) * sizeof(u64);
 }
@@ -1118,6 +1121,8 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 	perf_sample_data_init(&data, 0, 0);
 	rb_test_sample_values(&data);
 	data.sample_flags = ~(u64)PERF_SAMPLE_RAW;
+	/* Older kernels look there all the same. */
+	instruction_pointer_set(&regs, data.ip);
 	if (p->frags[0]) {
 		raw.frag.size = p->frags[0];
 		raw.frag.data = t->nested;
@@ -1128,6 +1133,11 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 		}
 		perf_sample_save_raw_data(&data, &t->event, &raw);
 	}
+
+	if (p->backward)
+		perf_event_output_backward(&t->event, &data, &regs);
+	else
+		perf_event_output_forward(&t->event, &data, &regs);
 
 	/* Padding is what was there before. */
 	for (i = 0; i < size; i++)
@@ -1148,13 +1158,9 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 			memset(t->record + done + 4, 0, 4);
 		done += 4 + bytes;
 	}
-	done += rb_test_sample_tail((u64 *)(t->record + done), type);
+	done += rb_test_sample_tail((u64 *)(t->record + done), type, &data);
 	KUNIT_ASSERT_EQ(test, done, size);
 
-	if (p->backward)
-		perf_event_output_backward(&t->event, &data, &regs);
-	else
-		perf_event_output_forward(&t->event, &data, &regs);
 	rb_test_mirror(t, t->record, size);
 	rb_test_compare_guarded(test, t);
 }
@@ -1708,6 +1714,10 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 		return;
 
 	t->fired = true;
+	if (t->fire_redirect) {
+		rcu_assign_pointer(t->event.rb, t->fire_redirect);
+		return;
+	}
 	t->nested_ret = rb_test_write(t, t->nested, 2, t->nested_size);
 	if (t->fire_pause)
 		rb_toggle_paused(t->rb, true);
@@ -1728,16 +1738,12 @@ static void rb_test_needs_breakpoint(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
 }
 
-/*
- * Write a record with a breakpoint on a word that the writer uses. The nested
- * writer must have come, and have written its record.
- */
-static int rb_test_write_watched(struct kunit *test, struct rb_test *t,
-				 void *addr, unsigned int size, bool on_read)
+/* A breakpoint on a word that the writer uses, to be released before all else. */
+static struct perf_event *rb_test_watch(struct kunit *test, struct rb_test *t,
+					void *addr, unsigned int size, bool on_read)
 {
 	struct perf_event_attr attr;
 	struct perf_event *bp;
-	int ret;
 
 	t->nested_size = 120;
 	t->hits = 0;
@@ -1751,7 +1757,19 @@ static int rb_test_write_watched(struct kunit *test, struct rb_test *t,
 	bp = perf_event_create_kernel_counter(&attr, 0, NULL, rb_test_break, t);
 	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
 
-	ret = rb_test_write(t, t->record, 1, 64);
+	return bp;
+}
+
+/*
+ * Write a record with a breakpoint on a word. The nested writer must have come,
+ * and have written its record.
+ */
+static int rb_test_write_watched(struct kunit *test, struct rb_test *t,
+				 void *addr, unsigned int size, bool on_read)
+{
+	struct perf_event *bp = rb_test_watch(test, t, addr, size, on_read);
+	int ret = rb_test_write(t, t->record, 1, 64);
+
 	perf_event_release_kernel(bp);
 
 	KUNIT_ASSERT_TRUE(test, t->fired);
@@ -1816,6 +1834,50 @@ static void test_paused_after_nested(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
 		rb_test_mirror(t, t->nested, 120);
 		rb_test_compare(test, t);
+	}
+}
+
+/*
+ * An event is directed elsewhere and its buffer paused after a writer has looked
+ * for the buffer, and before it looks at the flag: the sample goes elsewhere.
+ */
+static void test_redirected_sample(struct kunit *test)
+{
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	struct perf_buffer *other;
+	struct perf_event *bp;
+	struct rb_test *t;
+	int backward, ret;
+
+	rb_test_needs_breakpoint(test);
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_CPU;
+		t->event.header_size = 8;
+		other = rb_alloc(1, 0, -1, 0);
+		KUNIT_ASSERT_NOT_NULL(test, other);
+
+		rb_toggle_paused(t->rb, true);
+		perf_sample_data_init(&data, 0, 0);
+		t->fire_at = 0;
+		t->fire_redirect = other;
+		bp = rb_test_watch(test, t, &t->rb->paused, sizeof(t->rb->paused), true);
+		ret = perf_event_output(&t->event, &data, &regs);
+		perf_event_release_kernel(bp);
+		t->fire_redirect = NULL;
+
+		KUNIT_EXPECT_TRUE(test, t->fired);
+		KUNIT_EXPECT_EQ(test, ret, 0);
+		KUNIT_EXPECT_EQ(test, other->user_page->data_head,
+				(u64)(backward ? -16UL : 16UL));
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+		rb_test_compare(test, t);
+
+		rcu_assign_pointer(t->event.rb, t->rb);
+		ring_buffer_put(other);
 	}
 }
 
@@ -1970,6 +2032,8 @@ static void test_pause_resume(struct kunit *test)
 	}
 }
 
+#define RB_TEST_NO_CPU	0xdeadU
+
 /*
  * What a paused buffer won't take isn't prepared either.
  */
@@ -1987,11 +2051,12 @@ static void test_paused_sample(struct kunit *test)
 
 		rb_toggle_paused(t->rb, true);
 		perf_sample_data_init(&data, 0, 0);
+		data.cpu_entry.cpu = RB_TEST_NO_CPU;
 		if (backward)
 			perf_event_output_backward(&t->event, &data, &regs);
 		else
 			perf_event_output_forward(&t->event, &data, &regs);
-		KUNIT_EXPECT_EQ(test, data.sample_flags & PERF_SAMPLE_CPU, 0);
+		KUNIT_EXPECT_EQ(test, data.cpu_entry.cpu, RB_TEST_NO_CPU);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
 		rb_test_compare(test, t);
@@ -2003,9 +2068,77 @@ static void test_paused_sample(struct kunit *test)
 		/* 16 bytes of sample and 24 that tell what was lost. */
 		rb_toggle_paused(t->rb, false);
 		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs), 0);
-		KUNIT_EXPECT_NE(test, data.sample_flags & PERF_SAMPLE_CPU, 0);
+		KUNIT_EXPECT_NE(test, data.cpu_entry.cpu, RB_TEST_NO_CPU);
 		KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head,
 				(u64)(t->head + (backward ? -40 : 40)));
+	}
+}
+
+/* Write a record as who has found @rb, wherever the event's output goes by now. */
+static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u64 seq,
+			    unsigned int size)
+{
+	struct perf_output_handle handle;
+	struct perf_event_header header;
+	struct perf_sample_data data;
+	int ret;
+
+	rb_test_fill(t->record, seq, size);
+	perf_sample_data_init(&data, 0, 0);
+	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
+
+	rcu_read_lock();
+	if (t->event.attr.write_backward)
+		ret = perf_output_reserve_backward(&handle, &data, &t->event, rb, size);
+	else
+		ret = perf_output_reserve_forward(&handle, &data, &t->event, rb, size);
+	if (ret)
+		return ret;
+
+	rb_test_copy(&handle, t->record, size);
+	perf_output_end(&handle);
+
+	return 0;
+}
+
+/*
+ * A record that finds its buffer paused is written to where the event was directed
+ * to before the pause, or lost there. The paused buffer is as if there had been no
+ * such record.
+ */
+static void test_redirected(struct kunit *test)
+{
+	struct perf_buffer *old;
+	struct rb_test *t;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		old = rb_alloc(1, 0, -1, 0);
+		KUNIT_ASSERT_NOT_NULL(test, old);
+		rb_toggle_paused(old, true);
+		/* The record's size must not be left with that of a report. */
+		local_set(&old->lost, 7);
+
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, 1, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+
+		rb_toggle_paused(t->rb, true);
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, 2, 64), -ENOSPC);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
+
+		KUNIT_EXPECT_EQ(test, local_read(&old->lost), 7);
+		KUNIT_EXPECT_EQ(test, local_read(&old->head), 0);
+		KUNIT_EXPECT_EQ(test, old->user_page->data_head, 0);
+		KUNIT_EXPECT_EQ(test, old->nest, 0);
+		KUNIT_EXPECT_EQ(test, preempt_count(), 0);
+
+		ring_buffer_put(old);
 	}
 }
 
@@ -2352,6 +2485,7 @@ static struct kunit_case rb_test_cases[] = {
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_nested_by_breakpoint, rb_break_gen_params),
 	KUNIT_CASE(test_paused_after_nested),
+	KUNIT_CASE(test_redirected_sample),
 	KUNIT_CASE(test_nested_wakeup),
 #endif
 	KUNIT_CASE_PARAM(test_watermark, rb_watermark_gen_params),
@@ -2359,6 +2493,7 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_watermark_default),
 	KUNIT_CASE(test_pause_resume),
 	KUNIT_CASE(test_paused_sample),
+	KUNIT_CASE(test_redirected),
 	KUNIT_CASE_PARAM(test_sample_size, rb_sample_size_gen_params),
 	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
 	KUNIT_CASE_PARAM(test_pause_times_out, rb_pause_gen_params),

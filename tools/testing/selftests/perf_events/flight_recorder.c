@@ -303,11 +303,17 @@ static void enable_events(struct recorder *recorder)
 				    strerror(errno));
 }
 
-/* Without membarrier a moment has to do: writers don't sleep. */
-static void drain(void)
+/*
+ * On older kernels only. Without membarrier a moment has to do: writers don't
+ * sleep. Nobody could promise then that nothing is lost.
+ */
+static void drain(const struct recorder *recorder)
 {
-	if (perf_overwrite_drain())
-		usleep(10000);
+	if (recorder->freezes || !perf_overwrite_drain())
+		return;
+	if (recorder->options->lossless)
+		die("--lossless needs membarrier on this kernel: %s", strerror(errno));
+	usleep(10000);
 }
 
 static void resume_buffer(const struct channel *channel, const struct perf_overwrite *ow)
@@ -316,10 +322,7 @@ static void resume_buffer(const struct channel *channel, const struct perf_overw
 		die("can't resume CPU %d's buffer: %s", channel->cpu, strerror(errno));
 }
 
-/*
- * Directs the events to the spare buffers. There may be some that have got hold of
- * the old ones before, and write there yet.
- */
+/* Directs the events to the spare buffers. */
 static void swap_buffers(struct recorder *recorder)
 {
 	for (int c = 0; c < recorder->nr_channels; c++) {
@@ -336,7 +339,7 @@ static void swap_buffers(struct recorder *recorder)
 		for (int i = 0; i < recorder->nr_kinds; i++)
 			direct_output(recorder, channel, i, channel->spare.fd);
 	}
-	drain();
+	drain(recorder);
 }
 
 /* Starts with all, so that none waits for the waiting for another. */
@@ -346,12 +349,18 @@ static void pause_buffers(struct recorder *recorder)
 		if (perf_overwrite_pause_start(recorder->channels[c].ow.fd))
 			die("can't pause CPU %d's buffer: %s",
 			    recorder->channels[c].cpu, strerror(errno));
-	for (int c = 0; c < recorder->nr_channels; c++)
-		if (perf_overwrite_pause(recorder->channels[c].ow.fd))
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		int tries = 5, error;
+
+		/* A CPU that goes offline just now may take longer than the kernel waits. */
+		do {
+			error = perf_overwrite_pause(recorder->channels[c].ow.fd) ? errno : 0;
+		} while (error == ETIMEDOUT && --tries);
+		if (error)
 			die("can't pause CPU %d's buffer: %s",
-			    recorder->channels[c].cpu, strerror(errno));
-	if (!recorder->freezes)
-		drain();
+			    recorder->channels[c].cpu, strerror(error));
+	}
+	drain(recorder);
 }
 
 /*

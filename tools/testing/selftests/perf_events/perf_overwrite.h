@@ -168,7 +168,7 @@ static inline int perf_overwrite_unmap(struct perf_overwrite *ow)
  * event that writes to the buffer will do.
  *
  * Where perf_overwrite_freezes(), when this has returned 0 no writer is in flight,
- * and nothing in the mapping changes until the buffer is resumed. It is -1 with
+ * and neither data_head nor the data changes until the buffer is resumed. It is -1 with
  * errno ETIMEDOUT if a writer didn't get done; the buffer is paused then, and this
  * may be called again.
  *
@@ -223,9 +223,10 @@ static inline bool perf_overwrite_freezes(int fd)
  * of membarrier is, waits for them. One call after the pausing of any number of
  * buffers is enough.
  *
- * On all kernels it waits for the writers that, after an event's output was
- * directed elsewhere by PERF_EVENT_IOC_SET_OUTPUT, still have the old buffer in
- * their hands.
+ * It also waits for the writers that, after an event's output was directed elsewhere
+ * by PERF_EVENT_IOC_SET_OUTPUT, still have the old buffer in their hands, and would
+ * lose their records if that was paused. Kernels whose pause freezes the buffer have
+ * such a record written to the other one.
  *
  * Returns 0, or -1 with errno set: with EINVAL on a kernel with nohz_full CPUs,
  * where a reader has to wait by itself for the head not to move.
