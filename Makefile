@@ -44,7 +44,7 @@ help:
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
-	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN)'
+	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN fixes-NNNN)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'

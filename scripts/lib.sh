@@ -200,13 +200,13 @@ use_base()
 	fi
 	case "$TREE" in
 	stock | fixes | pre | core | post | onstock) ;;
-	upto-[0-9][0-9][0-9][0-9]) ;;
+	upto-[0-9][0-9][0-9][0-9] | fixes-[0-9][0-9][0-9][0-9]) ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
 	shape-?*) [ -r "$ROOT/bench/shapes/${TREE#shape-}.patch" ] ||
 		die "TREE=$TREE: there is no bench/shapes/${TREE#shape-}.patch" ;;
 	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-NNNN" \
-		"broken-NAME shape-NAME" ;;
+		"fixes-NNNN broken-NAME shape-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -215,7 +215,7 @@ use_base()
 	case "$TREE" in
 	broken-*) WORK=$OUT/broken ;;
 	shape-*) WORK=$OUT/shape ;;
-	upto-*) WORK=$OUT/upto ;;
+	upto-* | fixes-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
 	if [ -n "$CONFIG" ]; then
