@@ -160,7 +160,44 @@ FIXTURE_VARIANT_ADD(no_wakeups, backward_readonly_events)
 	.halves = 1,
 };
 
-/* A signal for each wakeup, too: kept pending, to be asked for. */
+/* Whether there is a signal, or comes one within @ms milliseconds. */
+static bool is_signalled(const sigset_t *signals, unsigned int ms)
+{
+	struct timespec timeout = { .tv_nsec = ms * 1000000 };
+
+	return sigtimedwait(signals, NULL, &timeout) == SIGIO;
+}
+
+/* Has a signal sent for each wakeup of @fd, too. */
+static void ask_for_signals(struct __test_metadata *_metadata, int fd)
+{
+	ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_ASYNC));
+}
+
+/* Whether a watermark sends one, and not just the overflow of an event. */
+static bool watermark_signals(struct __test_metadata *_metadata, const sigset_t *signals)
+{
+	struct perf_event_attr attr = NAME_EVENT(false);
+	struct perf_overwrite ow;
+	bool signalled;
+	int fd;
+
+	attr.watermark = 1;
+	attr.wakeup_watermark = 1;
+	fd = open_event(_metadata, &attr, 0, -1);
+	if (fd < 0)
+		return false;
+	ASSERT_EQ(0, perf_overwrite_map(&ow, fd, 1, true));
+	ask_for_signals(_metadata, fd);
+	write_names(0, 1, 0);
+	signalled = is_signalled(signals, 900);
+	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+	ASSERT_EQ(0, close(fd));
+	return signalled;
+}
+
+/* Signals are kept pending, to be asked for. */
 FIXTURE_SETUP(no_wakeups)
 {
 	struct perf_event_attr attr = NAME_EVENT(variant->backward);
@@ -169,6 +206,9 @@ FIXTURE_SETUP(no_wakeups)
 	sigaddset(&self->signals, SIGIO);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &self->signals, NULL));
 
+	if (!watermark_signals(_metadata, &self->signals))
+		SKIP(return, "no signals for watermarks on this kernel");
+
 	attr.watermark = variant->watermark;
 	attr.wakeup_watermark = variant->value;
 	self->fd = open_event(_metadata, &attr, 0, -1);
@@ -176,8 +216,7 @@ FIXTURE_SETUP(no_wakeups)
 		return;
 	ASSERT_EQ(0, perf_overwrite_map(&self->ow, self->fd, 1, variant->writable));
 	self->watermark = variant->halves * self->ow.size / 2;
-	ASSERT_EQ(0, fcntl(self->fd, F_SETOWN, getpid()));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC));
+	ask_for_signals(_metadata, self->fd);
 }
 
 FIXTURE_TEARDOWN(no_wakeups)
@@ -191,14 +230,6 @@ static bool is_readable(int fd)
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 
 	return poll(&poll_fd, 1, 0) == 1;
-}
-
-/* Whether there is a signal, or comes one within @ms milliseconds. */
-static bool is_signalled(const sigset_t *signals, unsigned int ms)
-{
-	struct timespec timeout = { .tv_nsec = ms * 1000000 };
-
-	return sigtimedwait(signals, NULL, &timeout) == SIGIO;
 }
 
 /* For so many laps: one less, as the last one may be about to come. */
