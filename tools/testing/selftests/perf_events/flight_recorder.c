@@ -291,6 +291,9 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 			map_buffer(recorder, &channel->ow, fd);
 	}
 	recorder->freezes = perf_overwrite_freezes(channel->ow.fd);
+	/* Nobody could promise that nothing is lost. */
+	if (lossless && !recorder->freezes && perf_overwrite_drain())
+		die("--lossless needs membarrier on this kernel: %s", strerror(errno));
 	channel->store = allocate(channel->ow.size + PERF_OVERWRITE_RECORD_MAX, 1);
 }
 
@@ -305,15 +308,12 @@ static void enable_events(struct recorder *recorder)
 
 /*
  * On older kernels only. Without membarrier a moment has to do: writers don't
- * sleep. Nobody could promise then that nothing is lost.
+ * sleep.
  */
 static void drain(const struct recorder *recorder)
 {
-	if (recorder->freezes || !perf_overwrite_drain())
-		return;
-	if (recorder->options->lossless)
-		die("--lossless needs membarrier on this kernel: %s", strerror(errno));
-	usleep(10000);
+	if (!recorder->freezes && perf_overwrite_drain())
+		usleep(10000);
 }
 
 static void resume_buffer(const struct channel *channel, const struct perf_overwrite *ow)
