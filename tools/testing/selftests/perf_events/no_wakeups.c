@@ -26,6 +26,7 @@ FIXTURE(no_wakeups)
 	struct perf_overwrite	ow;
 	int			fd;
 	sigset_t		signals;
+	bool			told;		/* of wakeups, by signals */
 	/* Bytes that have to be exceeded for a wakeup, NEVER for none. */
 	size_t			watermark;
 };
@@ -206,9 +207,7 @@ FIXTURE_SETUP(no_wakeups)
 	sigaddset(&self->signals, SIGIO);
 	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &self->signals, NULL));
 
-	if (!watermark_signals(_metadata, &self->signals))
-		SKIP(return, "no signals for watermarks on this kernel");
-
+	self->told = watermark_signals(_metadata, &self->signals);
 	attr.watermark = variant->watermark;
 	attr.wakeup_watermark = variant->value;
 	self->fd = open_event(_metadata, &attr, 0, -1);
@@ -243,6 +242,9 @@ TEST_F(no_wakeups, laps)
 	unsigned int wakeups = 0, seq = 0;
 	__u64 written = 0, woken = 0, head;
 
+	/* Here and not in the set-up: a test went on after that in older kernels. */
+	if (!self->told)
+		SKIP(return, "no signals for watermarks on this kernel");
 	ASSERT_FALSE(is_readable(self->fd));
 	while (written < LAPS * self->ow.size) {
 		bool crossed = false;
@@ -278,6 +280,8 @@ TEST_F(no_wakeups, sharing_event)
 	__u64 written = 0;
 	int other;
 
+	if (!self->told)
+		SKIP(return, "no signals for watermarks on this kernel");
 	attr.watermark = 1;
 	attr.wakeup_watermark = self->watermark == NEVER ? 1 : UINT_MAX;
 	other = open_event(_metadata, &attr, 0, -1);
