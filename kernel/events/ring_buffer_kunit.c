@@ -236,8 +236,12 @@ static void rb_test_copy(struct perf_output_handle *handle, const u8 *buf,
 	}
 }
 
-/* Write a record for real. Contains no expectation, as it may nest. */
-static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
+/*
+ * Write a record for real, into the buffer of the event, or as who has found @rb,
+ * wherever the event's output goes by now. Contains no expectation, as it may nest.
+ */
+static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
+			    u64 seq, unsigned int size)
 {
 	struct perf_output_handle handle;
 	struct perf_event_header header;
@@ -248,7 +252,17 @@ static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
 	perf_sample_data_init(&data, 0, 0);
 	/* For sample_id_all, as everybody does who calls begin. */
 	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
-	ret = t->begin(&handle, &data, &t->event, size);
+	if (!rb) {
+		ret = t->begin(&handle, &data, &t->event, size);
+	} else {
+		rcu_read_lock();
+		if (t->event.attr.write_backward)
+			ret = perf_output_reserve_backward(&handle, &data,
+							   &t->event, rb, size);
+		else
+			ret = perf_output_reserve_forward(&handle, &data,
+							  &t->event, rb, size);
+	}
 	if (ret)
 		return ret;
 
@@ -256,6 +270,11 @@ static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
 	perf_output_end(&handle);
 
 	return 0;
+}
+
+static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
+{
+	return rb_test_write_to(t, NULL, buf, seq, size);
 }
 
 /* Write the same bytes into the mirror. */
@@ -2074,33 +2093,6 @@ static void test_paused_sample(struct kunit *test)
 	}
 }
 
-/* Write a record as who has found @rb, wherever the event's output goes by now. */
-static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u64 seq,
-			    unsigned int size)
-{
-	struct perf_output_handle handle;
-	struct perf_event_header header;
-	struct perf_sample_data data;
-	int ret;
-
-	rb_test_fill(t->record, seq, size);
-	perf_sample_data_init(&data, 0, 0);
-	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
-
-	rcu_read_lock();
-	if (t->event.attr.write_backward)
-		ret = perf_output_reserve_backward(&handle, &data, &t->event, rb, size);
-	else
-		ret = perf_output_reserve_forward(&handle, &data, &t->event, rb, size);
-	if (ret)
-		return ret;
-
-	rb_test_copy(&handle, t->record, size);
-	perf_output_end(&handle);
-
-	return 0;
-}
-
 /*
  * A record that finds its buffer paused is written to where the event was directed
  * to before the pause, or lost there. The paused buffer is as if there had been no
@@ -2120,14 +2112,15 @@ static void test_redirected(struct kunit *test)
 		/* The record's size must not be left with that of a report. */
 		local_set(&old->lost, 7);
 
-		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, 1, 64), 0);
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, t->record, 1, 64), 0);
 		rb_test_mirror(t, t->record, 64);
 		rb_test_compare(test, t);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
 
 		rb_toggle_paused(t->rb, true);
-		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, 2, 64), -ENOSPC);
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, t->record, 2, 64),
+				-ENOSPC);
 		rb_test_compare(test, t);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
