@@ -2129,7 +2129,6 @@ static void test_redirected(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, local_read(&old->head), 0);
 		KUNIT_EXPECT_EQ(test, old->user_page->data_head, 0);
 		KUNIT_EXPECT_EQ(test, old->nest, 0);
-		KUNIT_EXPECT_EQ(test, preempt_count(), 0);
 
 		ring_buffer_put(old);
 	}
