@@ -75,7 +75,8 @@ struct rb_test {
 	unsigned int		hits;
 	bool			fired;
 	bool			fire_pause;
-	struct perf_buffer	*fire_redirect;
+	bool			fire_redirect;
+	struct perf_buffer	*redirect_to;
 	int			nested_ret;
 
 	/* A writer that is held on another CPU, and a pause that meets it. */
@@ -1734,7 +1735,7 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 
 	t->fired = true;
 	if (t->fire_redirect) {
-		rcu_assign_pointer(t->event.rb, t->fire_redirect);
+		rcu_assign_pointer(t->event.rb, t->redirect_to);
 		return;
 	}
 	t->nested_ret = rb_test_write(t, t->nested, 2, t->nested_size);
@@ -1858,7 +1859,8 @@ static void test_paused_after_nested(struct kunit *test)
 
 /*
  * An event is directed elsewhere and its buffer paused after a writer has looked
- * for the buffer, and before it looks at the flag: the sample goes elsewhere.
+ * for the buffer, and before it looks at the flag: the sample goes elsewhere. If
+ * that is nowhere, it is lost.
  */
 static void test_redirected_sample(struct kunit *test)
 {
@@ -1867,11 +1869,13 @@ static void test_redirected_sample(struct kunit *test)
 	struct perf_buffer *other;
 	struct perf_event *bp;
 	struct rb_test *t;
-	int backward, ret;
+	int i, ret;
 
 	rb_test_needs_breakpoint(test);
 
-	for (backward = 0; backward < 2; backward++) {
+	for (i = 0; i < 4; i++) {
+		bool backward = i & 1, nowhere = i & 2;
+
 		t = rb_test_attach(test, 1, 0, backward, false, 0);
 		t->event.attr.sample_type = PERF_SAMPLE_CPU;
 		t->event.header_size = 8;
@@ -1881,18 +1885,19 @@ static void test_redirected_sample(struct kunit *test)
 		rb_toggle_paused(t->rb, true);
 		perf_sample_data_init(&data, 0, 0);
 		t->fire_at = 0;
-		t->fire_redirect = other;
+		t->fire_redirect = true;
+		t->redirect_to = nowhere ? NULL : other;
 		bp = rb_test_watch(test, t, &t->rb->paused, sizeof(t->rb->paused), true);
 		ret = perf_event_output(&t->event, &data, &regs);
 		perf_event_release_kernel(bp);
-		t->fire_redirect = NULL;
+		t->fire_redirect = false;
 
 		KUNIT_EXPECT_TRUE(test, t->fired);
-		KUNIT_EXPECT_EQ(test, ret, 0);
+		KUNIT_EXPECT_EQ(test, ret, nowhere ? -ENOSPC : 0);
 		KUNIT_EXPECT_EQ(test, other->user_page->data_head,
-				(u64)(backward ? -16UL : 16UL));
-		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
-		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
+				nowhere ? 0 : (u64)(backward ? -16UL : 16UL));
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), nowhere);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), nowhere);
 		rb_test_compare(test, t);
 
 		rcu_assign_pointer(t->event.rb, t->rb);
@@ -2131,6 +2136,67 @@ static void test_redirected(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, old->nest, 0);
 
 		ring_buffer_put(old);
+	}
+}
+
+/*
+ * What was lost in the buffer that a record follows its event to is told there, in
+ * front of it. What was lost in the paused one isn't.
+ */
+static void test_redirected_lost(struct kunit *test)
+{
+	struct rb_test_lost lost = {
+		.header = { .type = PERF_RECORD_LOST, .size = sizeof(lost) },
+		.id = RB_TEST_ID,
+		.lost = 3,
+		.sample_id = RB_TEST_ID,
+	};
+	struct perf_buffer *old;
+	struct rb_test *t;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_ID;
+		t->event.attr.sample_id_all = 1;
+		t->event.id_header_size = 8;
+		local_set(&t->rb->lost, 3);
+		old = rb_alloc(1, 0, -1, 0);
+		KUNIT_ASSERT_NOT_NULL(test, old);
+		rb_toggle_paused(old, true);
+		local_set(&old->lost, 7);
+
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, t->record, 1, 64), 0);
+		rb_test_mirror(t, &lost, sizeof(lost));
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_EXPECT_EQ(test, local_read(&old->lost), 7);
+		KUNIT_EXPECT_EQ(test, old->user_page->data_head, 0);
+
+		ring_buffer_put(old);
+	}
+}
+
+/*
+ * A record whose event has no buffer any more is lost in the one where it was
+ * found, if that is paused by now, and counted there.
+ */
+static void test_redirected_nowhere(struct kunit *test)
+{
+	struct rb_test *t;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		rb_toggle_paused(t->rb, true);
+		rcu_assign_pointer(t->event.rb, NULL);
+
+		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, t->rb, t->record, 1, 64),
+				-ENOSPC);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
 	}
 }
 
@@ -2486,6 +2552,8 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_pause_resume),
 	KUNIT_CASE(test_paused_sample),
 	KUNIT_CASE(test_redirected),
+	KUNIT_CASE(test_redirected_lost),
+	KUNIT_CASE(test_redirected_nowhere),
 	KUNIT_CASE_PARAM(test_sample_size, rb_sample_size_gen_params),
 	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
 	KUNIT_CASE_PARAM(test_pause_times_out, rb_pause_gen_params),
