@@ -46,14 +46,9 @@
 /* Positions are modulo the word, so are the names for those below 0. */
 #define MINUS(x)		(0UL - (x))
 
-typedef int (*rb_begin_t)(struct perf_output_handle *handle,
-			  struct perf_sample_data *data,
-			  struct perf_event *event, unsigned int size);
-
 struct rb_test {
 	struct perf_event	event;
 	struct perf_buffer	*rb;
-	rb_begin_t		begin;
 	unsigned long		data_size;
 
 	/* What the buffer should look like, kept one byte at a time. */
@@ -194,8 +189,6 @@ static struct rb_test *rb_test_attach(struct kunit *test, int nr_pages,
 	t->rb = rb;
 	t->data_size = (unsigned long)nr_pages * PAGE_SIZE;
 	t->event.attr.write_backward = backward;
-	t->begin = backward ? perf_output_begin_backward :
-			      perf_output_begin_forward;
 	atomic_set(&t->wakeups, 0);
 	atomic64_set(&t->event.lost_samples, 0);
 
@@ -254,7 +247,7 @@ static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
 	/* For sample_id_all, as everybody does who calls begin. */
 	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
 	if (!rb) {
-		ret = t->begin(&handle, &data, &t->event, size);
+		ret = perf_output_begin(&handle, &data, &t->event, size);
 	} else {
 		rcu_read_lock();
 		if (t->event.attr.write_backward)
@@ -689,7 +682,6 @@ static void test_no_buffer(struct kunit *test)
 {
 	struct rb_test *t = test->priv;
 
-	t->begin = perf_output_begin;
 	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
 }
@@ -821,18 +813,16 @@ static void test_laps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
 }
 
-/* perf_output_begin() has to ask the event, the other two know. */
+/* Nothing that it is given says so. */
 static void test_begin_asks_the_event(struct kunit *test)
 {
 	struct rb_test *t;
 
 	t = rb_test_attach(test, 1, 0, false, false, 0);
-	t->begin = perf_output_begin;
 	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
 	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, 64);
 
 	t = rb_test_attach(test, 1, 0, true, false, 0);
-	t->begin = perf_output_begin;
 	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
 	KUNIT_EXPECT_EQ(test, t->rb->user_page->data_head, MINUS(64));
 }
@@ -857,7 +847,7 @@ static void test_skip_leaves_bytes(struct kunit *test)
 
 		rb_test_fill(t->record, 1, 144);
 		perf_sample_data_init(&data, 0, 0);
-		ret = t->begin(&handle, &data, &t->event, 144);
+		ret = perf_output_begin(&handle, &data, &t->event, 144);
 		if (!ret) {
 			perf_output_copy(&handle, t->record, 8);
 			perf_output_skip(&handle, 128);
@@ -966,7 +956,7 @@ static void test_copy_at_page_end(struct kunit *test)
 		for (room = 1; room <= size + 2; room++) {
 			rb_test_start_at(t, record, page, front);
 			rb_test_fill(t->record, seq++, record);
-			ret = t->begin(&handle, &data, &t->event, record);
+			ret = perf_output_begin(&handle, &data, &t->event, record);
 			KUNIT_ASSERT_EQ(test, ret, 0);
 
 			done = front - room;
@@ -1317,7 +1307,7 @@ static void test_id_sample_at_page_end(struct kunit *test)
 		for (room = 0; room <= size + 8; room += 8) {
 			rb_test_fill(t->record, set, 16);
 			rb_test_start_at(t, size, room / 8 % 2, room);
-			ret = t->begin(&handle, &data, &t->event, size);
+			ret = perf_output_begin(&handle, &data, &t->event, size);
 			KUNIT_ASSERT_EQ(test, ret, 0);
 			perf_output_copy(&handle, t->record, 16);
 			perf_event__output_id_sample(&t->event, &handle, &data);
@@ -1446,7 +1436,7 @@ static void test_lost_keeps_sample_data(struct kunit *test)
 		perf_sample_data_init(&data, 0, 0);
 		data.type = PERF_SAMPLE_STREAM_ID;
 		data.stream_id = 99;
-		ret = t->begin(&handle, &data, &t->event, 64);
+		ret = perf_output_begin(&handle, &data, &t->event, 64);
 		if (!ret) {
 			perf_output_copy(&handle, t->record, 64);
 			perf_output_end(&handle);
@@ -1601,7 +1591,7 @@ static void test_nested_too_large(struct kunit *test)
 		too_large = 1;
 		fits = 1;
 		another = 1;
-		ret = t->begin(&outer, &data, &t->event, outer_size);
+		ret = perf_output_begin(&outer, &data, &t->event, outer_size);
 		if (!ret) {
 			fits = rb_test_write(t, t->nested, 2, rest);
 			too_large = rb_test_write(t, t->nested, 3, PAGE_SIZE);
@@ -1648,17 +1638,17 @@ static void test_nested_by_hand(struct kunit *test)
 
 		perf_sample_data_init(&data, 0, 0);
 		memset(heads, 0, sizeof(heads));
-		ret = t->begin(&outer, &data, &t->event, 64);
+		ret = perf_output_begin(&outer, &data, &t->event, 64);
 		if (!ret) {
 			rb_test_fill(t->record, 1, 64);
 			perf_output_copy(&outer, t->record, 40);
 
-			ret = t->begin(&inner, &data, &t->event, 200);
+			ret = perf_output_begin(&inner, &data, &t->event, 200);
 			if (!ret) {
 				rb_test_fill(t->record, 2, 200);
 				perf_output_copy(&inner, t->record, 100);
 
-				ret = t->begin(&innermost, &data, &t->event, 24);
+				ret = perf_output_begin(&innermost, &data, &t->event, 24);
 				if (!ret) {
 					rb_test_fill(t->nested, 3, 24);
 					perf_output_copy(&innermost, t->nested, 24);
@@ -2315,7 +2305,7 @@ static int rb_test_writer(void *arg)
 
 	if (t->irqs_off)
 		local_irq_save(flags);
-	t->writer_ret = t->begin(&handle, &data, &t->event, 64);
+	t->writer_ret = perf_output_begin(&handle, &data, &t->event, 64);
 	if (!t->writer_ret) {
 		perf_output_copy(&handle, t->record, 40);
 		/* No CPU that could be asked: as if the others can't see it yet. */
