@@ -34,6 +34,7 @@ static const struct row {
 	{ "stack_backward_readonly", SAMPLE | STACK, BACKWARD },
 	{ "paused_forward_readonly", SAMPLE, PAUSED },
 	{ "paused_backward_readonly", SAMPLE, BACKWARD | PAUSED },
+	{ "paused_callchain_forward", SAMPLE | PERF_SAMPLE_CALLCHAIN, PAUSED },
 	{ "paused_callchain_backward", SAMPLE | PERF_SAMPLE_CALLCHAIN, BACKWARD | PAUSED },
 };
 
