@@ -7,6 +7,9 @@
  * The samples are those of bpf_perf_event_output(): the size of the data is all
  * up to the program, which takes it from a map. The program is run here, and what
  * the helper returns is what it returns.
+ *
+ * Others are as large by their call chain, once the sysctl perf_event_max_stack
+ * allows for it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -622,6 +625,226 @@ TEST_F(sample_stack, takes_the_rest)
 			    space[size / sizeof(*space) - 1] <= variant->dump);
 	}
 	ASSERT_EQ(variant->fits ? 0 : TRIES, lost_count(test->event));
+}
+
+#define MAX_STACK_FILE	"/proc/sys/kernel/perf_event_max_stack"
+#define MAX_STACK	10000
+/* What the sample has beside its entries: the header, their number, the context. */
+#define CHAIN_FIXED	(sizeof(struct perf_event_header) + 2 * sizeof(__u64))
+#define CHAIN_MAX	((RECORD_MAX - CHAIN_FIXED) / sizeof(__u64))
+
+struct chain_record {
+	struct perf_event_header	header;
+	__u64				nr;
+	__u64				ips[];
+};
+
+/* Where in fault_below() all but the last of its calls return to. */
+static __u64 returns_to;
+
+/*
+ * Makes fault number @seq, @depth calls below. Who asks for its frame has one that
+ * call chains find, however this is compiled; and these aren't tail calls.
+ */
+static __attribute__((noinline)) void fault_below(const struct fault_area *area,
+						  unsigned int seq, unsigned int depth)
+{
+	if (depth) {
+		fault_below(area, seq, depth - 1);
+	} else {
+		returns_to = (unsigned long)__builtin_return_address(0);
+		make_fault(area, seq);
+	}
+	asm volatile("" : : "r" (__builtin_frame_address(0)) : "memory");
+}
+
+/* Returns the limit of all call chains as it was before, or -1 with errno set. */
+static int set_max_stack(int entries)
+{
+	FILE *file = fopen(MAX_STACK_FILE, "r+");
+	int old;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &old) != 1)
+		old = -1;
+	rewind(file);
+	fprintf(file, "%d\n", entries);
+	return fclose(file) ? -1 : old;
+}
+
+FIXTURE(sample_chain)
+{
+	struct perf_overwrite	ow;
+	struct fault_area	area;
+	int			names, chains;
+	int			max_stack;
+	unsigned int		fault;
+	unsigned char		*before;
+};
+
+FIXTURE_VARIANT(sample_chain)
+{
+	bool		backward;
+	unsigned int	entries;
+	bool		fits;
+};
+
+FIXTURE_VARIANT_ADD(sample_chain, forward_largest)
+{
+	.backward = false,
+	.entries = CHAIN_MAX,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(sample_chain, backward_largest)
+{
+	.backward = true,
+	.entries = CHAIN_MAX,
+	.fits = true,
+};
+
+/* Truncated to 16 bits its size would be 0. */
+FIXTURE_VARIANT_ADD(sample_chain, forward_too_large)
+{
+	.backward = false,
+	.entries = CHAIN_MAX + 1,
+	.fits = false,
+};
+
+FIXTURE_VARIANT_ADD(sample_chain, backward_too_large)
+{
+	.backward = true,
+	.entries = CHAIN_MAX + 1,
+	.fits = false,
+};
+
+FIXTURE_VARIANT_ADD(sample_chain, forward_too_large_9000)
+{
+	.backward = false,
+	.entries = 9000,
+	.fits = false,
+};
+
+FIXTURE_VARIANT_ADD(sample_chain, backward_too_large_9000)
+{
+	.backward = true,
+	.entries = 9000,
+	.fits = false,
+};
+
+FIXTURE_SETUP(sample_chain)
+{
+	struct perf_event_attr attr = NAME_EVENT(variant->backward);
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+	SKIP(return, "may have no call chains by frame pointers on this architecture");
+#endif
+	self->names = open_event(_metadata, &attr, 0, -1);
+	if (self->names < 0)
+		return;
+	if (perf_overwrite_map(&self->ow, self->names, BUFFER_BYTES / sysconf(_SC_PAGESIZE),
+			       false)) {
+		ASSERT_EQ(EPERM, errno);
+		SKIP(return, "no permission to lock %u bytes", BUFFER_BYTES);
+	}
+	self->before = malloc(self->ow.size);
+	ASSERT_NE(NULL, self->before);
+	ASSERT_EQ(0, map_fault_area(&self->area, 4096));
+	/* Touch more of the stack than will be used, so that only the area faults. */
+	self->fault = 1;
+	fault_below(&self->area, self->fault, 2 * MAX_STACK);
+
+	self->max_stack = set_max_stack(MAX_STACK);
+	if (self->max_stack < 0) {
+		if (errno == EBUSY)
+			SKIP(return, "somebody else samples call chains");
+		ASSERT_EQ(EACCES, errno);
+		SKIP(return, "no permission to have longer call chains");
+	}
+	attr = FAULT_EVENT(PERF_SAMPLE_CALLCHAIN);
+	attr.exclude_callchain_kernel = 1;
+	attr.sample_max_stack = variant->entries;
+	attr.write_backward = variant->backward;
+	self->chains = perf_overwrite_open(&attr, 0, -1, -1);
+	if (self->chains < 0)
+		set_max_stack(self->max_stack);
+	ASSERT_LE(0, self->chains);
+	ASSERT_EQ(0, ioctl(self->chains, PERF_EVENT_IOC_SET_OUTPUT, self->names));
+}
+
+FIXTURE_TEARDOWN(sample_chain)
+{
+	/* It can't be changed as long as there is an event with call chains. */
+	ASSERT_EQ(0, close(self->chains));
+	ASSERT_EQ(MAX_STACK, set_max_stack(self->max_stack));
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
+	ASSERT_EQ(0, close(self->names));
+	free(self->before);
+}
+
+/* Whether this is a fault's sample with all @entries that it may have, to the last. */
+static bool is_chain(const struct perf_event_header *header, unsigned int entries)
+{
+	const struct chain_record *record = (const struct chain_record *)header;
+
+	if (header->type != PERF_RECORD_SAMPLE ||
+	    header->size != CHAIN_FIXED + entries * sizeof(__u64) ||
+	    record->nr != entries + 1 || record->ips[0] != (__u64)PERF_CONTEXT_USER)
+		return false;
+	/* Behind the instruction that faults, and its caller if that is a function. */
+	for (unsigned int i = 3; i < record->nr; i++)
+		if (record->ips[i] != returns_to)
+			return false;
+	return true;
+}
+
+/* A chain that fits is written in full, another is lost; older records stay. */
+TEST_F(sample_chain, whole_or_lost)
+{
+	const struct perf_event_header *record = (const struct perf_event_header *)space;
+	const struct lost_record *loss = (const struct lost_record *)space;
+	unsigned int names = 0, chains = 0, losses = 0;
+	const unsigned int rounds = 3, batch = 20;
+	struct perf_overwrite_walk walk;
+
+	for (unsigned int round = 0; round < rounds; round++) {
+		__u64 head;
+
+		write_names(round * batch, batch, 0);
+		head = perf_overwrite_head(&self->ow);
+		memcpy(self->before, self->ow.data, self->ow.size);
+		ASSERT_EQ(0, ioctl(self->chains, PERF_EVENT_IOC_ENABLE, 0));
+		fault_below(&self->area, ++self->fault, MAX_STACK);
+		ASSERT_EQ(0, ioctl(self->chains, PERF_EVENT_IOC_DISABLE, 0));
+		if (variant->fits)
+			continue;
+		ASSERT_EQ(head, perf_overwrite_head(&self->ow));
+		ASSERT_EQ(0, memcmp(self->before, self->ow.data, self->ow.size));
+		ASSERT_EQ(round + 1, lost_count(self->chains));
+	}
+	write_names(rounds * batch, batch, 0);
+
+	begin_since(&walk, &self->ow, 0, variant->backward);
+	while (perf_overwrite_next(&walk, space)) {
+		if (record->type == PERF_RECORD_SAMPLE) {
+			ASSERT_TRUE(is_chain(record, variant->entries));
+			ASSERT_EQ(0, names % batch);
+			chains++;
+		} else if (record->type == PERF_RECORD_LOST) {
+			ASSERT_EQ(1, loss->lost);
+			losses++;
+		} else {
+			ASSERT_TRUE(is_name(record, variant->backward ?
+					    (rounds + 1) * batch - 1 - names : names, 0));
+			names++;
+		}
+	}
+	ASSERT_EQ(0, walk.left);
+	ASSERT_EQ((rounds + 1) * batch, names);
+	ASSERT_EQ(variant->fits ? rounds : 0, chains);
+	ASSERT_EQ(variant->fits ? 0 : rounds, losses);
+	ASSERT_EQ(losses, lost_count(self->chains));
 }
 
 TEST_HARNESS_MAIN
