@@ -16,4 +16,5 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk
 # What is skipped doesn't fail.
 PRE_FAILS := $(filter-out no_wakeups:%,$(PRE_FAILS))
 STOCK_FAILS := $(filter-out no_wakeups:%,$(STOCK_FAILS))
+FIXES_FAILS := $(filter-out no_wakeups:%,$(FIXES_FAILS))
 CORE_FAILS := $(filter-out no_wakeups:%,$(CORE_FAILS))
