@@ -27,7 +27,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
-	@echo 'make check-all        the same with Coccinelle'
+	@echo 'make check-all        the same with Coccinelle, and on the fixes alone'
 	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
