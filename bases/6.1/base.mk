@@ -5,16 +5,10 @@
 # Debian's package that holds the source.
 SOURCE_PACKAGE = linux-source-6.1
 
-# Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not; watermarks send no signals.
-BASE_SKIPS = read_inherit_stat:* no_wakeups:*
+# Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
+BASE_SKIPS = read_inherit_stat:*
 
 # Ten of the negative controls are for code that is another one here.
 BROKEN = no
 
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk
-
-# What is skipped doesn't fail.
-PRE_FAILS := $(filter-out no_wakeups:%,$(PRE_FAILS))
-STOCK_FAILS := $(filter-out no_wakeups:%,$(STOCK_FAILS))
-FIXES_FAILS := $(filter-out no_wakeups:%,$(FIXES_FAILS))
-CORE_FAILS := $(filter-out no_wakeups:%,$(CORE_FAILS))
