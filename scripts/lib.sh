@@ -246,6 +246,13 @@ need_tools()
 	done
 }
 
+# text_of OBJECT [PREFIX]: how many bytes of text it has, by the size of the binutils with that prefix.
+text_of()
+{
+	"${2:-}size" "$1" 2> /dev/null | awk 'NR == 2 { print $1; found = 1 } END { exit !found }' ||
+		die "${1##*/} is missing: remove ${1%/*/kernel/*}, it is built anew then"
+}
+
 # passes NAME COMMAND...: a result, by the command's exit status; what it said last shows if it is bad.
 # The caller has result pass|fail TEXT, and names the file for what the command says in $said.
 passes()
