@@ -8,7 +8,4 @@ SOURCE_PACKAGE = linux-source-6.1
 # Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
 BASE_SKIPS = read_inherit_stat:*
 
-# Ten of the negative controls are for code that is another one here.
-BROKEN = no
-
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk

@@ -231,8 +231,9 @@ static void rb_test_copy(struct perf_output_handle *handle, const u8 *buf,
 }
 
 /*
- * Write a record for real, into the buffer of the event, or as who has found @rb,
- * wherever the event's output goes by now. Contains no expectation, as it may nest.
+ * Write a record for real: into the event's buffer or, with @rb, as a writer that
+ * found that one, wherever the event's output goes by now. Contains no expectation,
+ * as it may nest.
  */
 static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
 			    u64 seq, unsigned int size)
@@ -813,7 +814,7 @@ static void test_laps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 0);
 }
 
-/* Nothing that it is given says so. */
+/* The direction is the event's: nothing else tells perf_output_begin(). */
 static void test_begin_asks_the_event(struct kunit *test)
 {
 	struct rb_test *t;
