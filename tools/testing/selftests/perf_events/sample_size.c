@@ -644,13 +644,18 @@ static __u64 returns_to;
 
 /*
  * Makes fault number @seq, @depth calls below. Who asks for its frame has one that
- * call chains find, however this is compiled; and these aren't tail calls.
+ * call chains find, however this is compiled. The calls are neither tail calls nor,
+ * as the compiler doesn't know what they are of, inlined.
  */
-static __attribute__((noinline)) void fault_below(const struct fault_area *area,
-						  unsigned int seq, unsigned int depth)
+static void fault_below(const struct fault_area *area, unsigned int seq,
+			unsigned int depth)
 {
+	void (*below)(const struct fault_area *area, unsigned int seq,
+		      unsigned int depth) = fault_below;
+
 	if (depth) {
-		fault_below(area, seq, depth - 1);
+		asm volatile("" : "+r" (below));
+		below(area, seq, depth - 1);
 	} else {
 		returns_to = (unsigned long)__builtin_return_address(0);
 		make_fault(area, seq);
