@@ -38,7 +38,7 @@ help:
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
-	@echo 'make bisect           compile after each patch, for two processors, and run the unit tests'
+	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
