@@ -973,10 +973,13 @@ static void test_copy_at_page_end(struct kunit *test)
 	}
 }
 
+/* Older kernels have it from a register, which may have 32 bits. */
+#define RB_TEST_IP	((unsigned long)0x0101010102020202ULL)
+
 /* Each value that a sample may have; none has a byte in common with another. */
 static void rb_test_sample_values(struct perf_sample_data *data)
 {
-	data->ip = 0x0101010102020202ULL;
+	data->ip = RB_TEST_IP;
 	data->tid_entry.pid = 0x03030303;
 	data->tid_entry.tid = 0x04040404;
 	data->time = 0x0505050506060606ULL;
@@ -1014,7 +1017,7 @@ static unsigned int rb_test_sample_head(u64 *to, u64 type)
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		*to++ = 0x090909090a0a0a0aULL;
 	if (type & PERF_SAMPLE_IP)
-		*to++ = 0x0101010102020202ULL;
+		*to++ = RB_TEST_IP;
 	if (type & PERF_SAMPLE_TID)
 		*to++ = rb_test_pair(0x03030303, 0x04040404);
 	if (type & PERF_SAMPLE_TIME)
