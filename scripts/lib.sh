@@ -239,6 +239,16 @@ repo_git()
 	plain_git --git-dir="$REPO" "$@"
 }
 
+# mail_of PATCH: the file of this patch of the series: the base's own, or the one for all bases.
+mail_of()
+{
+	if [ -e "$ROOT/bases/$BASE/$1" ]; then
+		echo "bases/$BASE/$1"
+	else
+		echo "series/$1"
+	fi
+}
+
 need_tools()
 {
 	for tool; do
