@@ -133,10 +133,8 @@ FIXTURE_SETUP(lossless)
 		self->holders[i] = open_event(_metadata, &holder, self->pid, cpus[1]);
 		if (self->holders[i] < 0)
 			return;
-		if (perf_overwrite_map(&self->ow[i], self->holders[i], pages, false)) {
-			ASSERT_EQ(EPERM, errno);
-			SKIP(return, "no permission to lock %u bytes", BUFFER_BYTES);
-		}
+		if (map_event(_metadata, &self->ow[i], self->holders[i], pages, false))
+			return;
 		ASSERT_EQ(0, perf_overwrite_pause(self->holders[i]));
 		ASSERT_EQ(0, perf_overwrite_resume(self->holders[i]));
 	}

@@ -91,10 +91,8 @@ FIXTURE_SETUP(overwrite_running)
 	self->fd = open_event(_metadata, &attr, tid, -1);
 	if (self->fd < 0)
 		return;
-	if (perf_overwrite_map(&self->ow, self->fd, variant->pages, false)) {
-		ASSERT_EQ(EPERM, errno);
-		SKIP(return, "no permission to lock %u pages", variant->pages);
-	}
+	if (map_event(_metadata, &self->ow, self->fd, variant->pages, false))
+		return;
 	self->copy = malloc(self->ow.size);
 	ASSERT_NE(NULL, self->copy);
 	/* There from the start, or copying is all page faults. */

@@ -130,10 +130,8 @@ FIXTURE_SETUP(overwrite_sizes)
 	self->fd = open_event(_metadata, &attr, 0, -1);
 	if (self->fd < 0)
 		return;
-	if (perf_overwrite_map(&self->ow, self->fd, variant->pages, false)) {
-		ASSERT_EQ(EPERM, errno);
-		SKIP(return, "no permission to lock %u pages", variant->pages);
-	}
+	if (map_event(_metadata, &self->ow, self->fd, variant->pages, false))
+		return;
 	ASSERT_EQ(0, map_fault_area(&self->area, 4096));
 }
 

@@ -74,6 +74,19 @@ static inline int open_event(struct __test_metadata *_metadata,
 	return fd;
 }
 
+/*
+ * Maps the buffer of an event as a test's set-up, as perf_overwrite_map() does. That
+ * so much may not be locked is a reason to skip, with -1 returned.
+ */
+static inline int map_event(struct __test_metadata *_metadata, struct perf_overwrite *ow,
+			    int fd, unsigned long pages, bool writable)
+{
+	if (!perf_overwrite_map(ow, fd, pages, writable))
+		return 0;
+	ASSERT_EQ(EPERM, errno);
+	SKIP(return -1, "no permission to lock %lu pages", pages);
+}
+
 /* The name of record number @seq: 5 to 13 digits. */
 static inline void make_name(char name[NAME_SIZE], unsigned int seq)
 {

@@ -103,10 +103,8 @@ FIXTURE_SETUP(overwrite_walk)
 		return;
 	self->id = event_id(self->fd);
 	ASSERT_NE(0, self->id);
-	if (perf_overwrite_map(&self->ow, self->fd, variant->pages, false)) {
-		ASSERT_EQ(EPERM, errno);
-		SKIP(return, "no permission to lock %u pages", variant->pages);
-	}
+	if (map_event(_metadata, &self->ow, self->fd, variant->pages, false))
+		return;
 }
 
 FIXTURE_TEARDOWN(overwrite_walk)

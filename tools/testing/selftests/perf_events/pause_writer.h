@@ -108,9 +108,8 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 		if (i) {
 			ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_SET_OUTPUT,
 					   writer->fds[0]));
-		} else if (perf_overwrite_map(&writer->ow, writer->fds[0], pages, false)) {
-			ASSERT_EQ(EPERM, errno);
-			SKIP(return false, "no permission to lock %u bytes", WRITER_BUFFER_BYTES);
+		} else if (map_event(_metadata, &writer->ow, writer->fds[0], pages, false)) {
+			return false;
 		}
 	}
 	/* A kernel that can't pause fails here, and not with the writer at work. */

@@ -141,11 +141,9 @@ static void set_up(struct __test_metadata *_metadata, struct output *test,
 	test->event = open_event(_metadata, &attr, 0, -1);
 	if (test->event < 0)
 		return;
-	if (perf_overwrite_map(&test->ow, test->event, BUFFER_BYTES / sysconf(_SC_PAGESIZE),
-			       writable)) {
-		ASSERT_EQ(EPERM, errno);
-		SKIP(return, "no permission to lock %u bytes", BUFFER_BYTES);
-	}
+	if (map_event(_metadata, &test->ow, test->event, BUFFER_BYTES / sysconf(_SC_PAGESIZE),
+		      writable))
+		return;
 
 	test->events_map = create_map(_metadata, BPF_MAP_TYPE_PERF_EVENT_ARRAY,
 				      sizeof(__u32), 0);
@@ -748,11 +746,9 @@ FIXTURE_SETUP(sample_chain)
 	self->names = open_event(_metadata, &attr, 0, -1);
 	if (self->names < 0)
 		return;
-	if (perf_overwrite_map(&self->ow, self->names, BUFFER_BYTES / sysconf(_SC_PAGESIZE),
-			       false)) {
-		ASSERT_EQ(EPERM, errno);
-		SKIP(return, "no permission to lock %u bytes", BUFFER_BYTES);
-	}
+	if (map_event(_metadata, &self->ow, self->names, BUFFER_BYTES / sysconf(_SC_PAGESIZE),
+		      false))
+		return;
 	self->before = malloc(self->ow.size);
 	ASSERT_NE(NULL, self->before);
 	ASSERT_EQ(0, map_fault_area(&self->area, 4096));
