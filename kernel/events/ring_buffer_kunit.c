@@ -973,8 +973,8 @@ static void test_copy_at_page_end(struct kunit *test)
 	}
 }
 
-/* Older kernels have it from a register, which may have 32 bits. */
-#define RB_TEST_IP	((unsigned long)0x0101010102020202ULL)
+/* 0x01 in all bytes. Older kernels have it from a register, which may have 32 bits. */
+#define RB_TEST_IP	(~0UL / 0xff)
 
 /* Each value that a sample may have; none has a byte in common with another. */
 static void rb_test_sample_values(struct perf_sample_data *data)
