@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(lossless, swaps, 120)
 		for (int event = 0; event < EVENTS; event++)
 			ASSERT_EQ(0, ioctl(self->fds[event], PERF_EVENT_IOC_SET_OUTPUT,
 					   new->fd));
-		ASSERT_EQ(0, perf_overwrite_pause(old->fd)) {
+		ASSERT_EQ(0, pause_patiently(old->fd)) {
 			TH_LOG("swap %u: %s", i, strerror(errno));
 		}
 

@@ -14,7 +14,7 @@
 #include "overwrite_test.h"
 
 #define SNAPSHOTS	3000
-#define SNAPSHOTS_MIN	500
+#define SNAPSHOTS_MIN	100
 #define SECONDS_MAX	15
 #define CPUS_MAX	16
 #define WRITERS_MIN	4
@@ -333,7 +333,7 @@ static void pause_all(struct __test_metadata *_metadata,
 		      struct stress *test)
 {
 	for (int c = 0; c < test->nr_channels; c++)
-		ASSERT_EQ(0, perf_overwrite_pause(test->channels[c].fds[c % EVENTS]));
+		ASSERT_EQ(0, pause_patiently(test->channels[c].fds[c % EVENTS]));
 	for (int c = 0; c < test->nr_channels; c++)
 		ASSERT_EQ(0, go_to_cpu(test->channels[c].cpu));
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(test->cpus), &test->cpus));

@@ -87,6 +87,21 @@ static inline int map_event(struct __test_metadata *_metadata, struct perf_overw
 	SKIP(return -1, "no permission to lock %lu pages", pages);
 }
 
+/*
+ * Pauses the buffer of @fd. A CPU on its way out doesn't answer for a while, nor does
+ * an emulated one that its host leaves waiting, and that may be longer than a pause
+ * waits: then one waits again. Returns what the last pause does.
+ */
+static inline int pause_patiently(int fd)
+{
+	int ret, tries = 5;
+
+	do {
+		ret = perf_overwrite_pause(fd);
+	} while (ret && errno == ETIMEDOUT && --tries);
+	return ret;
+}
+
 /* The name of record number @seq: 5 to 13 digits. */
 static inline void make_name(char name[NAME_SIZE], unsigned int seq)
 {

@@ -136,7 +136,7 @@ TEST_F_TIMEOUT(pause_freeze, nothing_changes, TIMEOUT_SECONDS)
 		for (until = now_ns() + i * 7919 % 50000; now_ns() < until; )
 			;
 
-		ASSERT_EQ(0, perf_overwrite_pause(ow->fd)) {
+		ASSERT_EQ(0, pause_patiently(ow->fd)) {
 			TH_LOG("pause %u: %s", i, strerror(errno));
 		}
 		head = perf_overwrite_head(ow);

@@ -87,20 +87,6 @@ static bool stays(const struct perf_overwrite *ow, unsigned char *copy)
 	return !memcmp(copy, ow->data, ow->size) && head == perf_overwrite_head(ow);
 }
 
-/*
- * A CPU on its way out doesn't answer for a while, and where it is emulated this
- * may take longer than a pause waits: then one waits again. Returns what it does.
- */
-static int pause_patiently(int fd)
-{
-	int ret, tries = 5;
-
-	do {
-		ret = perf_overwrite_pause(fd);
-	} while (ret && errno == ETIMEDOUT && --tries);
-	return ret;
-}
-
 /* Waits for more pauses, and for a record if @ow. False if they don't come. */
 static bool wait_for(struct hotplug *test, unsigned long pauses,
 		     const struct perf_overwrite *ow)
@@ -217,20 +203,20 @@ TEST_F_TIMEOUT(pause_hotplug, buffer_outlives_cpu, TIMEOUT_SECONDS)
 		ASSERT_GT(WAIT_NS, now_ns() - begin);
 
 	/* Paused before: it stays so. */
-	ASSERT_EQ(0, perf_overwrite_pause(old));
+	ASSERT_EQ(0, pause_patiently(old));
 	head = perf_overwrite_head(&ow);
 	memcpy(test->copy, ow.data, ow.size);
 	ASSERT_EQ(0, set_online(cpu, false));
-	ASSERT_EQ(0, perf_overwrite_pause(old));
+	ASSERT_EQ(0, pause_patiently(old));
 	ASSERT_EQ(0, memcmp(test->copy, ow.data, ow.size));
 	ASSERT_EQ(head, perf_overwrite_head(&ow));
 
 	/* Paused without its CPU. */
 	ASSERT_EQ(0, perf_overwrite_resume(old));
 	ASSERT_EQ(0, perf_overwrite_pause_start(old));
-	ASSERT_EQ(0, perf_overwrite_pause(old));
+	ASSERT_EQ(0, pause_patiently(old));
 	ASSERT_EQ(0, set_online(cpu, true));
-	ASSERT_EQ(0, perf_overwrite_pause(old));
+	ASSERT_EQ(0, pause_patiently(old));
 	ASSERT_EQ(0, memcmp(test->copy, ow.data, ow.size));
 	ASSERT_EQ(head, perf_overwrite_head(&ow));
 
@@ -242,7 +228,7 @@ TEST_F_TIMEOUT(pause_hotplug, buffer_outlives_cpu, TIMEOUT_SECONDS)
 	ASSERT_EQ(0, perf_overwrite_resume(new));
 	for (__u64 begin = now_ns(); perf_overwrite_head(&ow) == head; )
 		ASSERT_GT(WAIT_NS, now_ns() - begin);
-	ASSERT_EQ(0, perf_overwrite_pause(old));
+	ASSERT_EQ(0, pause_patiently(old));
 	ASSERT_TRUE(stays(&ow, test->copy));
 
 	ASSERT_EQ(0, perf_overwrite_unmap(&ow));

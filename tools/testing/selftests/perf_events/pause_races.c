@@ -118,7 +118,7 @@ TEST_F_TIMEOUT(pause_races, task_exits, TIMEOUT_SECONDS)
 		if (!start_writer(_metadata, test, variant->per_cpu))
 			return;
 		ASSERT_EQ(0, kill(writer->pid, SIGKILL));
-		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		ASSERT_EQ(0, pause_patiently(ow->fd));
 		head = perf_overwrite_head(ow);
 		memcpy(test->copy, ow->data, ow->size);
 
@@ -126,9 +126,9 @@ TEST_F_TIMEOUT(pause_races, task_exits, TIMEOUT_SECONDS)
 		ASSERT_EQ(0, waitid(P_PID, writer->pid, &info, WEXITED | WNOWAIT));
 		changed += memcmp(test->copy, ow->data, ow->size) != 0 ||
 			   head != perf_overwrite_head(ow);
-		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		ASSERT_EQ(0, pause_patiently(ow->fd));
 		ASSERT_EQ(0, perf_overwrite_resume(ow->fd));
-		ASSERT_EQ(0, perf_overwrite_pause(ow->fd));
+		ASSERT_EQ(0, pause_patiently(ow->fd));
 		changed += head != perf_overwrite_head(ow);
 
 		writer_stop(_metadata, writer);
@@ -176,7 +176,7 @@ TEST_F_TIMEOUT(pause_races, buffer_unmapped, TIMEOUT_SECONDS)
 
 	for (pauses = 0; paused < MEETINGS || without < MEETINGS ||
 	     __atomic_load_n(&test->done, __ATOMIC_RELAXED) < CHANGES; pauses++) {
-		if (!perf_overwrite_pause(test->other)) {
+		if (!pause_patiently(test->other)) {
 			paused++;
 		} else {
 			ASSERT_EQ(EINVAL, errno);
@@ -229,7 +229,7 @@ TEST_F_TIMEOUT(pause_races, output_redirected, TIMEOUT_SECONDS)
 
 	for (pauses = 0; pauses < MEETINGS ||
 	     __atomic_load_n(&test->done, __ATOMIC_RELAXED) < CHANGES; pauses++) {
-		ASSERT_EQ(0, perf_overwrite_pause(writer->fds[1])) {
+		ASSERT_EQ(0, pause_patiently(writer->fds[1])) {
 			TH_LOG("pause %lu: %s", pauses, strerror(errno));
 		}
 		ASSERT_EQ(0, perf_overwrite_resume(writer->fds[1]));
@@ -244,7 +244,7 @@ TEST_F_TIMEOUT(pause_races, output_redirected, TIMEOUT_SECONDS)
 		__u64 head, begin = now_ns();
 
 		ASSERT_EQ(0, ioctl(writer->fds[1], PERF_EVENT_IOC_SET_OUTPUT, this->fd));
-		ASSERT_EQ(0, perf_overwrite_pause(this->fd));
+		ASSERT_EQ(0, pause_patiently(this->fd));
 		head = perf_overwrite_head(this);
 		memcpy(test->copy, this->data, this->size);
 		usleep(10000);
