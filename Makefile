@@ -23,7 +23,7 @@ export REV VERSION OLD SIGNOFF BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT A
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
-	flight-recorder series mails bisect broken clean clean-cache
+	edit save flight-recorder series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -38,13 +38,15 @@ help:
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
+	@echo 'make edit             the series as git commits in a work tree of BASE, to change it there'
+	@echo 'make save             write these commits back to series/, bases/ and the new files'
 	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
-	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-NNNN fixes-NNNN)'
+	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-PATCH fixes-PATCH)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
@@ -59,6 +61,10 @@ check-all:
 
 run check check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
+
+edit save:
+	@scripts/install-packages
+	@scripts/$@
 
 tree:
 	@scripts/install-packages

@@ -12,10 +12,17 @@ export LC_ALL=C
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd -P)
 CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-overwrite
-BASE=${BASE:-6.12}
+MAIN_BASE=6.12
+BASE=${BASE:-$MAIN_BASE}
 TREE=${TREE:-post}
 KDIR=${KDIR:-}
 CONFIG=${CONFIG:-}
+
+# The topics of the series. Those of FIXES come first and apply to stock, too; CORE is the support itself.
+FIXES='fixes mapping'
+CORE='core'
+BEYOND='pause time-order cheaper rfc proofs'
+TOPICS="$FIXES $CORE $BEYOND"
 
 # die TEXT: one line on stderr, then out. What is wrong comes first, what to do second.
 die()
@@ -200,13 +207,15 @@ use_base()
 	fi
 	case "$TREE" in
 	stock | fixes | pre | core | post | onstock) ;;
-	upto-[0-9][0-9][0-9][0-9] | fixes-[0-9][0-9][0-9][0-9]) ;;
+	upto-?* | fixes-?*)
+		ls "$ROOT"/series/*/"${TREE#*-}.patch" "$ROOT"/bases/*/"${TREE#*-}.patch" 2> /dev/null |
+			grep -q . || die "TREE=$TREE: series/order has no patch ${TREE#*-}" ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
 	shape-?*) [ -r "$ROOT/bench/shapes/${TREE#shape-}.patch" ] ||
 		die "TREE=$TREE: there is no bench/shapes/${TREE#shape-}.patch" ;;
-	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-NNNN" \
-		"fixes-NNNN broken-NAME shape-NAME" ;;
+	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-PATCH" \
+		"fixes-PATCH broken-NAME shape-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -239,14 +248,22 @@ repo_git()
 	plain_git --git-dir="$REPO" "$@"
 }
 
-# mail_of PATCH: the file of this patch of the series: the base's own, or the one for all bases.
-mail_of()
+# patch_file TOPIC NAME: the file of this patch of the series: the base's own, or the one for all bases.
+patch_file()
 {
-	if [ -e "$ROOT/bases/$BASE/$1" ]; then
-		echo "bases/$BASE/$1"
+	if [ -e "$ROOT/bases/$BASE/$2.patch" ]; then
+		echo "bases/$BASE/$2.patch"
 	else
-		echo "series/$1"
+		echo "series/$1/$2.patch"
 	fi
+}
+
+# edit_inputs: a hash of what scripts/edit makes commits from and scripts/save overwrites.
+edit_inputs()
+{
+	(cd "$ROOT" && { find series "bases/$BASE" -name '*.patch' | sort; echo series/order
+		sed 's/#.*//; s/^[^ ]*//' series/order | tr ' ' '\n' | sed '/^$/d'; } |
+		xargs sha1sum | sha1sum | cut -d' ' -f1)
 }
 
 need_tools()
