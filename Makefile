@@ -19,11 +19,12 @@ REV ?= HEAD
 VERSION ?= 1
 OLD ?=
 SIGNOFF ?=
-export REV VERSION OLD SIGNOFF BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+FROM ?= HEAD
+export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
-	edit save flight-recorder series mails bisect broken clean clean-cache
+	edit save port flight-recorder series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -40,6 +41,7 @@ help:
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
 	@echo 'make edit             the series as git commits in a work tree of BASE, to change it there'
 	@echo 'make save             write these commits back to series/, bases/ and the new files'
+	@echo 'make port BASE=7.3    carry what changed on 6.12 since the last commit to another base'
 	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
@@ -62,7 +64,7 @@ check-all:
 run check check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
-edit save:
+edit save port:
 	@scripts/install-packages
 	@scripts/$@
 
