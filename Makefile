@@ -6,6 +6,7 @@ BASE ?= 6.12
 BASE_FROM := $(origin BASE)
 TREE ?= post
 KDIR ?=
+PACKAGE ?=
 AFTER ?= 10
 CPUS ?= 4
 TIMEOUT ?= 120
@@ -20,7 +21,7 @@ VERSION ?= 1
 OLD ?=
 SIGNOFF ?=
 FROM ?= HEAD
-export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
@@ -50,6 +51,7 @@ help:
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
 	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-PATCH fixes-PATCH)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
+	@echo 'PACKAGE=$(PACKAGE)  (a file linux-source-*.deb to use instead of the one that apt finds)'
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'

@@ -16,6 +16,7 @@ MAIN_BASE=6.12
 BASE=${BASE:-$MAIN_BASE}
 TREE=${TREE:-post}
 KDIR=${KDIR:-}
+PACKAGE=${PACKAGE:-}
 CONFIG=${CONFIG:-}
 
 # The topics of the series. Those of FIXES come first and apply to stock, too; CORE is the support itself.
@@ -178,8 +179,8 @@ kernel_version()
 		"$1/Makefile" 2>/dev/null | head -n 2 | tr -d '\n'
 }
 
-# use_base: check BASE, TREE, KDIR and CONFIG and set what follows from them:
-#   KEY   names the source: the base, or the base and the folder that KDIR names
+# use_base: check BASE, TREE, KDIR, PACKAGE and CONFIG and set what follows from them:
+#   KEY   names the source: the base, or the base and the folder or version that KDIR or PACKAGE names
 #   REPO  the git repository of its trees;  OUT  what is generated for it
 #   TREE_WORK  what is generated for TREE;  WORK  the same, or for its variant CONFIG
 use_base()
@@ -187,7 +188,22 @@ use_base()
 	case "$ROOT" in
 	*[[:space:]:]*) die "kernels don't build in a path with blanks or colons: move $ROOT" ;;
 	esac
-	if [ -n "$KDIR" ]; then
+	if [ -n "$PACKAGE" ]; then
+		[ -z "$KDIR" ] || die "both KDIR and PACKAGE name a source: leave one out"
+		[ -r "$PACKAGE" ] || die "PACKAGE=$PACKAGE can't be read: name a file linux-source-*.deb"
+		PACKAGE=$(readlink -f "$PACKAGE")
+		package_is=$(dpkg-deb -W --showformat '${Package} ${Version}' "$PACKAGE" 2> /dev/null |
+			tr '~:' '__') || package_is=
+		BASE=${package_is%% *}
+		BASE=${BASE#linux-source-}
+		case "$package_is" in
+		"linux-source-$BASE "?*) ;;
+		*) die "PACKAGE=$PACKAGE is no package of kernel source: name a file linux-source-*.deb" ;;
+		esac
+		[ -r "$ROOT/bases/$BASE/base.mk" ] ||
+			die "PACKAGE=$PACKAGE is a $BASE kernel: there are bases for: $(bases)"
+		KEY=$BASE-${package_is#* }
+	elif [ -n "$KDIR" ]; then
 		[ -d "$KDIR" ] || die "KDIR=$KDIR is not a folder: name a kernel tree"
 		[ -r "$KDIR/Makefile" ] && [ -x "$KDIR" ] ||
 			die "KDIR=$KDIR has no readable Makefile: name the top of a kernel tree"
@@ -234,7 +250,26 @@ use_base()
 		esac
 		WORK=$WORK/$CONFIG
 	fi
-	export BASE TREE KDIR CONFIG
+	export BASE TREE KDIR PACKAGE CONFIG
+}
+
+# is_verified VERSION: whether the series was tested on this version of the base's package.
+is_verified()
+{
+	case " $(base_var VERIFIED) " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+# source_name: the base's source: package and version, and whether this version is a verified one.
+source_name()
+{
+	stock_is=$(repo_git log -1 --format=%s refs/heads/stock)
+	if [ -n "$KDIR" ]; then
+		echo "$stock_is"
+	elif is_verified "${stock_is##* }"; then
+		echo "$stock_is (verified)"
+	else
+		echo "$stock_is (not verified)"
+	fi
 }
 
 # git without the user's settings, hooks and attributes: they must not change what we make.

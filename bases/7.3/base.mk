@@ -5,6 +5,9 @@
 # Debian's package that holds the source.
 SOURCE_PACKAGE = linux-source-7.3
 
+# Its versions that the series was tested on, the best first.
+VERIFIED = 7.3.4-1~bpo13+1
+
 # The suites of the mirror that have it: none of this release does.
 SOURCE_SUITES = trixie-backports sid
 
