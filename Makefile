@@ -16,12 +16,13 @@ ARGS ?=
 ARCH ?= x86_64
 ONLY ?=
 CONFIG ?=
+PART ?=
 REV ?= HEAD
 VERSION ?= 1
 OLD ?=
 SIGNOFF ?=
 FROM ?= HEAD
-export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
@@ -29,7 +30,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
-	@echo 'make check-all        the same with Coccinelle, and on the fixes alone'
+	@echo 'make check-all        these and all that takes longer, in parts; what passed is not run again'
 	@echo 'make check-config     the unit tests and self-tests on kernels of other configurations'
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
@@ -53,6 +54,7 @@ help:
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'PACKAGE=$(PACKAGE)  (a file linux-source-*.deb to use instead of the one that apt finds)'
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
+	@echo 'PART=$(PART)  (check-all, of: '"$$(scripts/check-all -l)"')'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
@@ -60,10 +62,7 @@ help:
 	@echo 'REV=$(REV) VERSION=$(VERSION) OLD=$(OLD) SIGNOFF=$(SIGNOFF)  (mails: see scripts/mails -h)'
 	@echo 'ONLY=$(ONLY)  (broken: of these patches only)'
 
-check-all:
-	@scripts/check -a
-
-run check check-config kunit kselftest model broken bisect bench:
+run check check-all check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 edit save port:

@@ -315,8 +315,14 @@ text_of()
 		die "${1##*/} is missing: remove ${1%/*/kernel/*}, it is built anew then"
 }
 
+# result pass|fail TEXT
+result()
+{
+	echo "$*"
+}
+
 # passes NAME COMMAND...: a result, by the command's exit status; what it said last shows if it is bad.
-# The caller has result pass|fail TEXT, and names the file for what the command says in $said.
+# The caller names the file for what the command says in $said.
 passes()
 {
 	what=$1
