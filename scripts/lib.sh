@@ -159,6 +159,12 @@ configs()
 	done)
 }
 
+# config_lines FIELD: what the fragment of CONFIG says in lines `# <field>: ...`.
+config_lines()
+{
+	[ -z "$CONFIG" ] || sed -n "s/^# $1: //p" "$ROOT/config/$CONFIG.config"
+}
+
 # kernel_fragments: the fragments of the guest's kernel, the common one and what the base changes of it.
 kernel_fragments()
 {
@@ -228,10 +234,8 @@ use_base()
 			grep -q . || die "TREE=$TREE: series/order has no patch ${TREE#*-}" ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
-	shape-?*) [ -r "$ROOT/bench/shapes/${TREE#shape-}.patch" ] ||
-		die "TREE=$TREE: there is no bench/shapes/${TREE#shape-}.patch" ;;
 	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-PATCH" \
-		"fixes-PATCH broken-NAME shape-NAME" ;;
+		"fixes-PATCH broken-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -239,7 +243,6 @@ use_base()
 	# They differ by a few lines from each other: what one built is good for the next.
 	case "$TREE" in
 	broken-*) WORK=$OUT/broken ;;
-	shape-*) WORK=$OUT/shape ;;
 	upto-* | fixes-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
