@@ -29,6 +29,9 @@
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/sizes.h>
 
 #include "internal.h"
@@ -81,9 +84,9 @@ struct rb_test {
 	bool			release;
 	bool			ended;
 	bool			gave_up;
+	bool			share;
 	int			writer_ret;
 	struct completion	writer_done;
-	int			pause_cpu;
 	bool			paused;
 	bool			paused_after_end;
 	int			pause_ret;
@@ -249,27 +252,39 @@ static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
 	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
 	if (!rb) {
 		ret = perf_output_begin(&handle, &data, &t->event, size);
-	} else {
-		rcu_read_lock();
-		if (t->event.attr.write_backward)
-			ret = perf_output_reserve_backward(&handle, &data,
-							   &t->event, rb, size);
-		else
-			ret = perf_output_reserve_forward(&handle, &data,
-							  &t->event, rb, size);
+		if (ret)
+			return ret;
+
+		rb_test_copy(&handle, buf, size);
+		perf_output_end(&handle);
+
+		return 0;
 	}
-	if (ret)
-		return ret;
 
-	rb_test_copy(&handle, buf, size);
-	perf_output_end(&handle);
+	rcu_read_lock();
+	if (t->event.attr.write_backward)
+		ret = perf_output_reserve_backward(&handle, &data, &t->event, rb, size);
+	else
+		ret = perf_output_reserve_forward(&handle, &data, &t->event, rb, size);
+	if (!ret) {
+		rb_test_copy(&handle, buf, size);
+		perf_output_put_handle(&handle);
+	}
+	rcu_read_unlock();
 
-	return 0;
+	return ret;
 }
 
 static int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
 {
 	return rb_test_write_to(t, NULL, buf, seq, size);
+}
+
+/* As if @nr records had been lost. */
+static void rb_test_lose(struct perf_buffer *rb, long nr)
+{
+	local_set(&rb->lost, nr);
+	atomic_or(RB_RARE_LOST, &rb->rare);
 }
 
 /* Write the same bytes into the mirror. */
@@ -1210,6 +1225,74 @@ static void test_sample_at_page_end(struct kunit *test)
 	}
 }
 
+/* Write a sample of the registers in @mask with its byte @room on a new page. */
+static void rb_test_regs(struct kunit *test, struct rb_test *t,
+			 struct pt_regs *regs, u64 mask, unsigned int page,
+			 unsigned int room)
+{
+	const struct rb_direction_param *p = test->param_value;
+	struct perf_event_header *header = (void *)t->record;
+	u64 *to = (u64 *)(t->record + sizeof(*header));
+	struct perf_sample_data data;
+	unsigned int bit;
+
+	header->type = PERF_RECORD_SAMPLE;
+	header->misc = user_mode(regs) ? PERF_RECORD_MISC_USER :
+					 PERF_RECORD_MISC_KERNEL;
+	*to++ = perf_reg_abi(current);
+	for (bit = 0; bit < BITS_PER_TYPE(mask); bit++) {
+		if (mask & BIT_ULL(bit))
+			*to++ = perf_reg_value(regs, bit);
+	}
+	header->size = (u8 *)to - t->record;
+
+	rb_test_start_at(t, header->size, page, room);
+	t->event.attr.sample_regs_intr = mask;
+	perf_sample_data_init(&data, 0, 0);
+	if (p->backward)
+		perf_event_output_backward(&t->event, &data, regs);
+	else
+		perf_event_output_forward(&t->event, &data, regs);
+
+	rb_test_mirror(t, t->record, header->size);
+	rb_test_compare_guarded(test, t);
+}
+
+static void test_regs_at_page_end(struct kunit *test)
+{
+	const struct rb_direction_param *p = test->param_value;
+	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
+	unsigned long words[sizeof(struct pt_regs) / sizeof(unsigned long)];
+	unsigned int bit, i, room;
+	u64 all = 0, masks[3];
+
+	for (bit = 0; bit < BITS_PER_TYPE(all); bit++) {
+		if (!perf_reg_validate(BIT_ULL(bit)))
+			all |= BIT_ULL(bit);
+	}
+	all &= ~(u64)PERF_REG_EXTENDED_MASK;
+	if (!all)
+		kunit_skip(test, "no registers in samples here");
+	masks[0] = all;
+	masks[1] = all & 0x5555555555555555ULL;
+	masks[2] = all & -all;
+
+	/* No two alike, and no flag that means something in the lowest bits. */
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = (i + 1) * 0x01000100UL;
+
+	rb_test_guard(test, t);
+	t->event.attr.sample_type = PERF_SAMPLE_REGS_INTR;
+	t->event.header_size = 0;
+	for (i = 0; i < ARRAY_SIZE(masks); i++) {
+		unsigned int size = (2 + hweight64(masks[i])) * sizeof(u64);
+
+		for (room = 0; room <= size + 8; room += 8)
+			rb_test_regs(test, t, (struct pt_regs *)words, masks[i],
+				     room / 8 % 2, room);
+	}
+}
+
 /* What is written of a sample that nobody gave any values, bit by bit. */
 static void test_sample_without_values(struct kunit *test)
 {
@@ -1254,8 +1337,13 @@ static void test_sample_without_values(struct kunit *test)
 		header->misc = PERF_RECORD_MISC_KERNEL;
 		header->size = (u8 *)to - t->record;
 
-		/* It is on the stack of who samples, and anything was there before. */
+		/*
+		 * It is on the stack of who samples, and anything was there before.
+		 * An address that leads somewhere shows if anything looks there.
+		 */
 		memset(&data, 0xa5, sizeof(data));
+		data.addr = (unsigned long)t->record;
+		data.ip = (unsigned long)t->record;
 		perf_sample_data_init(&data, 0, 0);
 		perf_event_output_forward(&t->event, &data, &regs);
 
@@ -1415,8 +1503,9 @@ static void test_lost(struct kunit *test)
 }
 
 /*
- * The sample data belongs to the record: PERF_RECORD_LOST uses what is there,
- * even if it is of a child of the event that has the buffer.
+ * The sample data belongs to the record, which may be of a child of the event
+ * that has the buffer. PERF_RECORD_LOST uses what is there, but for the stream:
+ * that is the event's.
  */
 static void test_lost_keeps_sample_data(struct kunit *test)
 {
@@ -1453,7 +1542,8 @@ static void test_lost_keeps_sample_data(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, lost.header.type, PERF_RECORD_LOST);
 		KUNIT_EXPECT_EQ(test, lost.header.size, 32);
 		KUNIT_EXPECT_EQ(test, lost.lost, 1);
-		KUNIT_EXPECT_EQ(test, lost.sample_id, 99);
+		KUNIT_EXPECT_EQ(test, lost.id, RB_TEST_ID);
+		KUNIT_EXPECT_EQ(test, lost.sample_id, RB_TEST_ID);
 	}
 }
 
@@ -1633,10 +1723,12 @@ static void test_nested_by_hand(struct kunit *test)
 	struct perf_sample_data data;
 	struct rb_test *t;
 	u64 heads[4];
-	int backward, ret;
+	int i, ret;
 
-	for (backward = 0; backward < 2; backward++) {
-		t = rb_test_attach(test, 1, 0, backward, false, 0);
+	for (i = 0; i < 4; i++) {
+		t = rb_test_attach(test, 1, 0, i & 1, false, 0);
+		if (i & 2)
+			rb_share(t->rb);
 		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 0, 128), 0);
 		rb_test_mirror(t, t->record, 128);
 
@@ -1701,19 +1793,40 @@ struct rb_break_param {
 	bool		on_read;
 	unsigned int	fire_at;	/* which hit */
 	bool		nested_first;	/* it gets its reservation first */
+	bool		shared;		/* the buffer, so that it has an owner */
 };
 
 static const struct rb_break_param rb_break_params[] = {
-	/* name, word and size, of the user page, on read, at hit, nested first */
+	/* name, word and size, of the user page, on read, at hit, nested first, shared */
 	{ "after nest was raised", offsetof(struct perf_buffer, nest), 4,
-	  false, false, 0, true },
+	  false, false, 0, true, false },
 	{ "after the head was read", offsetof(struct perf_buffer, head),
-	  sizeof(long), false, true, 0, true },
+	  sizeof(long), false, true, 0, true, false },
 	{ "after the head was moved", offsetof(struct perf_buffer, head),
-	  sizeof(long), false, false, 0, false },
-	{ "after the head was published", 0, sizeof(long), true, false, 0, false },
+	  sizeof(long), false, false, 0, false, false },
+	{ "after the head was published", 0, sizeof(long), true, false, 0, false, false },
 	{ "after nest was lowered", offsetof(struct perf_buffer, nest), 4,
-	  false, false, 1, false },
+	  false, false, 1, false, false },
+	{ "shared, after the buffer was taken", offsetof(struct perf_buffer, owner), 4,
+	  false, false, 0, true, true },
+	{ "shared, after the taker was noted", offsetof(struct perf_buffer, taker),
+	  sizeof(void *), false, false, 0, true, true },
+	{ "shared, after nest was marked", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 0, true, true },
+	{ "shared, after nest was raised", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 1, true, true },
+	{ "shared, after the head was moved", offsetof(struct perf_buffer, head),
+	  sizeof(long), false, false, 0, false, true },
+	{ "shared, after the taker was cleared", offsetof(struct perf_buffer, taker),
+	  sizeof(void *), false, false, 1, false, true },
+	{ "shared, after nest was unmarked", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 2, false, true },
+	{ "shared, after the head was published", 0, sizeof(long), true, false, 0,
+	  false, true },
+	{ "shared, after nest was lowered", offsetof(struct perf_buffer, nest), 4,
+	  false, false, 3, false, true },
+	{ "shared, after the buffer was given back", offsetof(struct perf_buffer, owner), 4,
+	  false, false, 1, false, true },
 };
 
 RB_PARAM_DESC(rb_break_param)
@@ -1804,6 +1917,8 @@ static void test_nested_by_breakpoint(struct kunit *test)
 		bool backward = i & 1, writable = i & 2;
 
 		t = rb_test_attach(test, 1, 0, backward, writable, 0);
+		if (p->shared)
+			rb_share(t->rb);
 		t->fire_at = p->fire_at;
 		ret = rb_test_write_watched(test, t, p->user_page ?
 					    (void *)&t->rb->user_page->data_head :
@@ -1821,6 +1936,8 @@ static void test_nested_by_breakpoint(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
 
 		/* Nobody is left behind in the count of nested writers. */
+		KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
+		KUNIT_EXPECT_EQ(test, t->rb->owner, -1);
 		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 3, 64), 0);
 		rb_test_mirror(t, t->record, 64);
 		rb_test_compare(test, t);
@@ -2109,7 +2226,7 @@ static void test_redirected(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, old);
 		rb_toggle_paused(old, true);
 		/* The record's size must not be left with that of a report. */
-		local_set(&old->lost, 7);
+		rb_test_lose(old, 7);
 
 		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, t->record, 1, 64), 0);
 		rb_test_mirror(t, t->record, 64);
@@ -2154,11 +2271,11 @@ static void test_redirected_lost(struct kunit *test)
 		t->event.attr.sample_type = PERF_SAMPLE_ID;
 		t->event.attr.sample_id_all = 1;
 		t->event.id_header_size = 8;
-		local_set(&t->rb->lost, 3);
+		rb_test_lose(t->rb, 3);
 		old = rb_alloc(1, 0, -1, 0);
 		KUNIT_ASSERT_NOT_NULL(test, old);
 		rb_toggle_paused(old, true);
-		local_set(&old->lost, 7);
+		rb_test_lose(old, 7);
 
 		KUNIT_EXPECT_EQ(test, rb_test_write_to(t, old, t->record, 1, 64), 0);
 		rb_test_mirror(t, &lost, sizeof(lost));
@@ -2191,6 +2308,56 @@ static void test_redirected_nowhere(struct kunit *test)
 		rb_test_compare(test, t);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 1);
+	}
+}
+
+/*
+ * A reservation disables preemption if it succeeds, and leaves the caller's
+ * read-side section alone whether it does or not.
+ */
+static void test_reserve_keeps_section(struct kunit *test)
+{
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	struct perf_buffer *old;
+	int backward, i, count;
+	struct rb_test *t;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, false, 0);
+		old = rb_alloc(1, 0, -1, 0);
+		KUNIT_ASSERT_NOT_NULL(test, old);
+		rb_toggle_paused(old, true);
+		perf_sample_data_init(&data, 0, 0);
+
+		/* A plain one, one that follows its event, two that fail. */
+		for (i = 0; i < 4; i++) {
+			struct perf_buffer *rb = i & 1 ? old : t->rb;
+			int ret, expected = i < 2 ? 0 : -ENOSPC;
+			bool held;
+
+			rb_toggle_paused(t->rb, i >= 2);
+			rcu_read_lock();
+			count = preempt_count();
+			if (backward)
+				ret = perf_output_reserve_backward(&handle, &data,
+								   &t->event, rb, 64);
+			else
+				ret = perf_output_reserve_forward(&handle, &data,
+								  &t->event, rb, 64);
+			if (!ret)
+				perf_output_put_handle(&handle);
+			count -= preempt_count();
+			held = rcu_read_lock_held();
+			/* Don't let one failure spoil the rest. */
+			if (held && !count)
+				rcu_read_unlock();
+
+			KUNIT_EXPECT_EQ_MSG(test, ret, expected, "%d", i);
+			KUNIT_EXPECT_EQ_MSG(test, count, 0, "%d", i);
+			KUNIT_EXPECT_TRUE_MSG(test, held, "%d", i);
+		}
+		ring_buffer_put(old);
 	}
 }
 
@@ -2246,7 +2413,7 @@ static void test_sample_size(struct kunit *test)
 		perf_sample_data_init(&data, 0, 0);
 		perf_sample_save_raw_data(&data, &t->event, &raw);
 		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs),
-				p->size ? 0 : -E2BIG);
+				p->size ? 0 : -EMSGSIZE);
 		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), !p->size);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples),
 				!p->size);
@@ -2263,6 +2430,170 @@ static void test_sample_size(struct kunit *test)
 		}
 		rb_test_compare(test, t);
 	}
+}
+
+/*
+ * A dump of the user's stack takes what the rest of the sample leaves, what follows
+ * the dump included: if more of the stack is asked for than fits, the record is as
+ * large as one can be.
+ */
+struct rb_sample_stack_param {
+	const char	*name;
+	u64		type;		/* beside PERF_SAMPLE_STACK_USER */
+	unsigned int	rest;		/* bytes that it has in the sample */
+};
+
+static const struct rb_sample_stack_param rb_sample_stack_params[] = {
+	{ "alone", 0, 0 },
+	{ "and registers", PERF_SAMPLE_REGS_INTR, 16 },
+	{ "and AUX", PERF_SAMPLE_AUX, 8 },
+	{ "and registers and AUX", PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_AUX, 24 },
+	{ "and a weight and AUX", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_AUX, 16 },
+};
+
+RB_PARAM_DESC(rb_sample_stack_param)
+KUNIT_ARRAY_PARAM(rb_sample_stack, rb_sample_stack_params, rb_sample_stack_param_desc);
+
+static void test_sample_stack(struct kunit *test)
+{
+	const struct rb_sample_stack_param *p = test->param_value;
+	/* The header, the size of the dump, and how much of it was there. */
+	const unsigned int dump = RB_TEST_MAX_RECORD - 8 - 16 - p->rest;
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	struct mm_struct *mm;
+	struct rb_test *t;
+	u64 *rest;
+	int backward;
+
+#ifdef CONFIG_X86
+	regs.cs = __USER_CS;
+	regs.sp = PAGE_SIZE;
+#else
+	kunit_skip(test, "registers of user space are made for x86 only");
+#endif
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 32, 0, backward, false, 0);
+		t->event.attr.sample_type = PERF_SAMPLE_STACK_USER | p->type;
+		t->event.attr.sample_stack_user = RB_TEST_MAX_RECORD;
+		t->event.attr.sample_regs_intr = 1;
+		t->event.header_size = p->type & PERF_SAMPLE_WEIGHT ? 8 : 0;
+
+		perf_sample_data_init(&data, 0, 0);
+		/* Nothing is mapped there: none of the stack is to be had. */
+		kthread_use_mm(mm);
+		KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs), 0);
+		kthread_unuse_mm(mm);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb->lost), 0);
+		KUNIT_ASSERT_EQ(test, t->rb->user_page->data_head,
+				(u64)(backward ? MINUS(RB_TEST_MAX_RECORD) :
+						 RB_TEST_MAX_RECORD));
+
+		rb_test_read(t, backward ? MINUS(RB_TEST_MAX_RECORD) : 0, t->record,
+			     RB_TEST_MAX_RECORD);
+		KUNIT_EXPECT_EQ(test, ((u64 *)t->record)[1], dump);
+		rest = (u64 *)(t->record + RB_TEST_MAX_RECORD - p->rest);
+		/* None of the dump was there. */
+		KUNIT_EXPECT_EQ(test, rest[-1], 0);
+		if (p->type & PERF_SAMPLE_WEIGHT)
+			KUNIT_EXPECT_EQ(test, *rest++, 0);
+		if (p->type & PERF_SAMPLE_REGS_INTR) {
+			KUNIT_EXPECT_NE(test, *rest++, PERF_SAMPLE_REGS_ABI_NONE);
+			KUNIT_EXPECT_EQ(test, *rest++, 0);
+		}
+		if (p->type & PERF_SAMPLE_AUX)
+			KUNIT_EXPECT_EQ(test, *rest++, 0);
+		KUNIT_EXPECT_PTR_EQ(test, (u8 *)rest, t->record + RB_TEST_MAX_RECORD);
+	}
+	mmput(mm);
+}
+
+/*
+ * The values of a group: as many as are there, but no more than were when the sample's
+ * size was found out. Then an event came to the group, or left it.
+ */
+struct rb_group_param {
+	const char	*name;
+	bool		backward;
+	unsigned int	before;		/* siblings, when the size was found out */
+	unsigned int	siblings;	/* and when the sample is written */
+};
+
+#define RB_TEST_SIBLINGS	2
+
+static const struct rb_group_param rb_group_params[] = {
+	/* name, backward, before, siblings */
+	{ "forward", false, 2, 2 },
+	{ "forward, the first came", false, 0, 1 },
+	{ "forward, another came", false, 1, 2 },
+	{ "forward, two came", false, 0, 2 },
+	{ "forward, one left", false, 2, 1 },
+	{ "backward", true, 2, 2 },
+	{ "backward, the first came", true, 0, 1 },
+	{ "backward, another came", true, 1, 2 },
+	{ "backward, two came", true, 0, 2 },
+	{ "backward, one left", true, 2, 1 },
+};
+
+RB_PARAM_DESC(rb_group_param)
+KUNIT_ARRAY_PARAM(rb_group, rb_group_params, rb_group_param_desc);
+
+static void test_group_values(struct kunit *test)
+{
+	const struct rb_group_param *p = test->param_value;
+	struct rb_test *t = rb_test_attach(test, 1, 0, p->backward, false, 0);
+	const unsigned int values = 1 + min(p->before, p->siblings);
+	struct perf_event *sibling;
+	struct perf_event_header *header = (void *)t->record;
+	u64 *to = (u64 *)(t->record + sizeof(*header));
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	unsigned int i, size;
+
+	t->event.group_leader = &t->event;
+	INIT_LIST_HEAD(&t->event.sibling_list);
+	for (i = 0; i < p->siblings; i++) {
+		sibling = kunit_kzalloc(test, sizeof(*sibling), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, sibling);
+		sibling->group_leader = &t->event;
+		sibling->id = 100 + i;
+		local64_set(&sibling->count, 200 + i);
+		list_add_tail(&sibling->sibling_list, &t->event.sibling_list);
+	}
+	t->event.nr_siblings = p->siblings;
+	local64_set(&t->event.count, 199);
+	t->event.attr.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_WEIGHT;
+	t->event.attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	t->event.fixed_size = sizeof(u64);
+	t->event.read_size = sizeof(u64) + (1 + p->before) * 2 * sizeof(u64);
+	t->event.header_size = t->event.fixed_size + t->event.read_size;
+
+	/* A neighbour, and what is there where the sample doesn't write. */
+	KUNIT_ASSERT_EQ(test, rb_test_write(t, t->nested, 1, 4096), 0);
+	rb_test_mirror(t, t->nested, 4096);
+	size = sizeof(*header) + t->event.header_size;
+	rb_test_read(t, p->backward ? t->head - size : t->head, t->record, size);
+
+	header->type = PERF_RECORD_SAMPLE;
+	header->misc = PERF_RECORD_MISC_KERNEL;
+	header->size = size;
+	*to++ = values;
+	*to++ = 199;
+	*to++ = RB_TEST_ID;
+	for (i = 0; i < values - 1; i++) {
+		*to++ = 200 + i;
+		*to++ = 100 + i;
+	}
+	/* The weight, behind the last of the values. */
+	*to++ = 0;
+
+	perf_sample_data_init(&data, 0, 0);
+	KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs), 0);
+	rb_test_mirror(t, t->record, size);
+	rb_test_compare(test, t);
 }
 
 /*
@@ -2347,7 +2678,11 @@ static int rb_test_pauser(void *arg)
 {
 	struct rb_test *t = arg;
 
-	t->pause_ret = rb_pause(t->rb, t->pause_cpu, true);
+	allow_signal(SIGKILL);
+	if (t->share)
+		rb_share(t->rb);
+	else
+		t->pause_ret = rb_pause(t->rb, true);
 	t->paused_after_end = READ_ONCE(t->ended);
 	WRITE_ONCE(t->paused, true);
 	complete(&t->pause_done);
@@ -2364,7 +2699,7 @@ static bool rb_test_hold(struct kunit *test, struct rb_test *t,
 
 	t->irqs_off = p->irqs_off;
 	t->offline = p->offline;
-	t->pause_cpu = p->task ? -1 : p->offline ? nr_cpu_ids : cpu;
+	t->rb->pause_cpu = p->task ? -1 : p->offline ? nr_cpu_ids : cpu;
 	t->opened = false;
 	t->release = false;
 	t->ended = false;
@@ -2447,40 +2782,286 @@ static void test_pause_waits_for_writer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, i, 2);
 }
 
-static void test_pause_times_out(struct kunit *test)
+/* A fatal signal ends the wait, and nothing but the writer's end does else. */
+static void test_pause_ends_by_signal(struct kunit *test)
 {
 	const struct rb_pause_param *p = test->param_value;
 	unsigned int cpu = rb_test_other_cpu(test);
-	int tries = 0, timeout, resume, again;
-	bool held, paused, resumed;
+	bool held, early, killed, paused, resumed;
+	int tries = 0, ret, resume, again;
+	struct task_struct *pauser;
 	struct rb_test *t;
 
 	do {
 		t = rb_test_attach(test, 1, 0, true, false, 0);
+		pauser = kthread_create_on_cpu(rb_test_pauser, t, 0, "rb_pauser/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(pauser));
+		get_task_struct(pauser);
 		held = rb_test_hold(test, t, p, cpu);
 
-		timeout = rb_pause(t->rb, t->pause_cpu, true);
+		wake_up_process(pauser);
+		msleep(1500);
+		early = READ_ONCE(t->paused);
+		send_sig(SIGKILL, pauser, 1);
+		wait_for_completion(&t->pause_done);
+		put_task_struct(pauser);
+		killed = !READ_ONCE(t->ended);
+		ret = t->pause_ret;
 		paused = t->rb->paused;
 
 		/* An answer that is overdue doesn't spoil what comes after it. */
 		resume = rb_resume(t->rb);
 		resumed = !t->rb->paused;
-		again = rb_pause(t->rb, t->pause_cpu, false);
+		again = rb_pause(t->rb, false);
 
 		held = rb_test_release(t) && held;
 	} while (!held && ++tries < RB_TEST_TRIES);
 
 	KUNIT_EXPECT_TRUE(test, held);
-	KUNIT_EXPECT_EQ(test, timeout, -ETIMEDOUT);
+	KUNIT_EXPECT_FALSE(test, early);
+	KUNIT_EXPECT_TRUE(test, killed);
+	KUNIT_EXPECT_EQ(test, ret, -EINTR);
 	KUNIT_EXPECT_TRUE(test, paused);
 	KUNIT_EXPECT_EQ(test, resume, 0);
 	KUNIT_EXPECT_TRUE(test, resumed);
 	KUNIT_EXPECT_EQ(test, again, 0);
 	KUNIT_EXPECT_TRUE(test, t->rb->paused);
 
-	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, t->pause_cpu, true), 0);
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, true), 0);
 	rb_test_mirror(t, t->record, 64);
 	rb_test_compare(test, t);
+}
+
+/* What user space stores in a writable mapping neither delays a pause nor stays. */
+static void test_pause_of_scribbled_page(struct kunit *test)
+{
+	struct task_struct *pauser;
+	struct rb_test *t;
+	int backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = rb_test_attach(test, 1, 0, backward, true, 0);
+		KUNIT_ASSERT_EQ(test, rb_test_write(t, t->record, 1, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		WRITE_ONCE(t->rb->user_page->data_head, 0x123456789abcdef0ULL);
+
+		t->paused = false;
+		init_completion(&t->pause_done);
+		pauser = kthread_create(rb_test_pauser, t, "rb_pauser");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(pauser));
+		get_task_struct(pauser);
+		wake_up_process(pauser);
+		/* Only a pause that never ends is cut short. */
+		if (!wait_for_completion_timeout(&t->pause_done, 10 * HZ)) {
+			send_sig(SIGKILL, pauser, 1);
+			wait_for_completion(&t->pause_done);
+		}
+		put_task_struct(pauser);
+
+		KUNIT_EXPECT_EQ(test, t->pause_ret, 0);
+		rb_test_compare(test, t);
+	}
+}
+
+/*
+ * Which CPU a pause may interrupt: that of the buffer, as long as no event but such
+ * of all tasks on this CPU has written there.
+ */
+struct rb_pause_cpu_param {
+	const char	*name;
+	int		rb_cpu;
+	int		cpu;
+	bool		task;
+	int		pause_cpu;
+};
+
+static const struct rb_pause_cpu_param rb_pause_cpu_params[] = {
+	/* name, CPU of the buffer, of the event, of a task, CPU to interrupt */
+	{ "of all tasks on a CPU", 0, 0, false, 0 },
+	{ "of a task on a CPU", 0, 0, true, -1 },
+	{ "of a task wherever it is", -1, -1, true, -1 },
+	{ "of another CPU", 0, 1, false, -1 },
+};
+
+RB_PARAM_DESC(rb_pause_cpu_param)
+KUNIT_ARRAY_PARAM(rb_pause_cpu, rb_pause_cpu_params, rb_pause_cpu_param_desc);
+
+static void test_pause_cpu(struct kunit *test)
+{
+	const struct rb_pause_cpu_param *p = test->param_value;
+	struct perf_event *event;
+	struct perf_buffer *rb;
+
+	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, event);
+	rb = rb_alloc(1, 0, p->rb_cpu, 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+
+	event->cpu = p->cpu;
+	event->attach_state = p->task ? PERF_ATTACH_TASK : 0;
+	rb_add_event(rb, event);
+	KUNIT_EXPECT_EQ(test, rb->pause_cpu, p->pause_cpu);
+	KUNIT_EXPECT_EQ(test, rb->cpu, p->rb_cpu);
+
+	/* Whatever has been there is there for good. */
+	event->cpu = p->rb_cpu;
+	event->attach_state = 0;
+	rb_add_event(rb, event);
+	KUNIT_EXPECT_EQ(test, rb->pause_cpu, p->pause_cpu);
+
+	ring_buffer_put(rb);
+}
+
+/* A PMU that moves its events takes the CPU from the buffers that they write to. */
+static void test_pause_cpu_moved(struct kunit *test)
+{
+	struct perf_event_attr attr = {
+		.type	= PERF_TYPE_SOFTWARE,
+		.size	= sizeof(attr),
+		.config	= PERF_COUNT_SW_DUMMY,
+	};
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct perf_event *event;
+	struct perf_buffer *rb;
+
+	rb = rb_alloc(1, 0, cpu, 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+	KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
+
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	if (!IS_ERR(event)) {
+		rcu_assign_pointer(event->rb, rb);
+		perf_pmu_migrate_context(event->pmu, cpu, 0);
+		KUNIT_EXPECT_EQ(test, event->cpu, 0);
+		rcu_assign_pointer(event->rb, NULL);
+		perf_event_release_kernel(event);
+	}
+	KUNIT_EXPECT_FALSE(test, IS_ERR(event));
+	KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
+	KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
+
+	ring_buffer_put(rb);
+}
+
+/*
+ * A shared buffer has one writing CPU at a time: while a writer is held on another
+ * one records from here are dropped, counted without rb->lost, which is the
+ * other's, and told of by the next one that is written.
+ */
+static void test_shared_one_cpu(struct kunit *test)
+{
+	const struct rb_pause_param p = { .task = true };
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct rb_test_lost lost = {
+		.header = { .type = PERF_RECORD_LOST, .size = 24 },
+		.id = RB_TEST_ID,
+		.lost = 2,
+	};
+	int i, owner, ret[2], tries = 0;
+	struct rb_test *t;
+	bool held;
+	long count;
+	u64 head;
+
+	/* Each direction, and again whatever was disturbed. */
+	for (i = 0; i < 2 && tries < RB_TEST_TRIES; i += held, tries++) {
+		t = rb_test_attach(test, 1, 0, i, false, 0);
+		rb_share(t->rb);
+		held = rb_test_hold(test, t, &p, cpu);
+
+		owner = READ_ONCE(t->rb->owner);
+		ret[0] = rb_test_write(t, t->nested, 8, 64);
+		ret[1] = rb_test_write(t, t->nested, 9, 4096 - 64);
+		count = local_read(&t->rb->lost);
+		head = READ_ONCE(t->rb->user_page->data_head);
+
+		held = rb_test_release(t) && held;
+		if (!held)
+			continue;
+
+		KUNIT_EXPECT_EQ(test, owner, cpu);
+		KUNIT_EXPECT_EQ(test, t->writer_ret, 0);
+		KUNIT_EXPECT_EQ(test, ret[0], -ENOSPC);
+		KUNIT_EXPECT_EQ(test, ret[1], -ENOSPC);
+		KUNIT_EXPECT_EQ(test, head, 0);
+		KUNIT_EXPECT_EQ(test, count, 0);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), 2);
+		KUNIT_EXPECT_EQ(test, t->rb->owner, -1);
+		KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
+
+		/* The other's record is whole, and alone. */
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+
+		/* This CPU takes over. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 10, 64), 0);
+		memcpy(t->nested + (i ? 64 : 0), &lost, 24);
+		memcpy(t->nested + (i ? 0 : 24), t->record, 64);
+		rb_test_mirror(t, t->nested, 88);
+		rb_test_compare(test, t);
+		KUNIT_EXPECT_EQ(test, t->rb->owner, -1);
+	}
+	KUNIT_EXPECT_EQ(test, i, 2);
+}
+
+static void rb_test_write_here(void *info)
+{
+	struct rb_test *t = info;
+
+	t->nested_ret = rb_test_write(t, t->nested, 8, 120);
+}
+
+/*
+ * A writer that came before the buffer was shared doesn't own it: rb_share() waits
+ * for it, and what nests in it goes through.
+ */
+static void test_share_waits_for_writer(struct kunit *test)
+{
+	const struct rb_pause_param p = { .task = true };
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct task_struct *sharer;
+	bool held, early, shared;
+	int i, tries = 0;
+	struct rb_test *t;
+
+	for (i = 0; i < 2 && tries < RB_TEST_TRIES; i += held, tries++) {
+		t = rb_test_attach(test, 1, 0, i, false, 0);
+		t->share = true;
+		t->nested_ret = -1;
+		sharer = kthread_create_on_cpu(rb_test_pauser, t, 0, "rb_sharer/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(sharer));
+		held = rb_test_hold(test, t, &p, cpu);
+
+		wake_up_process(sharer);
+		msleep(50);
+		early = READ_ONCE(t->paused);
+		shared = READ_ONCE(t->rb->shared);
+		smp_call_function_single(cpu, rb_test_write_here, t, 1);
+
+		held = rb_test_release(t) && held;
+		wait_for_completion(&t->pause_done);
+		t->share = false;
+		if (!held)
+			continue;
+
+		KUNIT_EXPECT_TRUE(test, shared);
+		KUNIT_EXPECT_FALSE(test, early);
+		KUNIT_EXPECT_TRUE(test, t->paused_after_end);
+		KUNIT_EXPECT_EQ(test, t->writer_ret, 0);
+		KUNIT_EXPECT_EQ(test, t->nested_ret, 0);
+		KUNIT_EXPECT_EQ(test, t->rb->owner, -1);
+		KUNIT_EXPECT_EQ(test, t->rb->nest, 0);
+
+		rb_test_mirror(t, t->record, 64);
+		rb_test_mirror(t, t->nested, 120);
+		rb_test_compare(test, t);
+
+		/* It is there for good. */
+		KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 9, 64), 0);
+		rb_test_mirror(t, t->record, 64);
+		rb_test_compare(test, t);
+	}
+	KUNIT_EXPECT_EQ(test, i, 2);
 }
 
 static void test_pause_without_writer(struct kunit *test)
@@ -2496,8 +3077,9 @@ static void test_pause_without_writer(struct kunit *test)
 
 	/* This CPU's, each of the others', a CPU's that there isn't, a task's. */
 	for (cpu = 0; cpu <= nr_cpu_ids; cpu++) {
-		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, cpu, true), 0);
-		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, cpu, true), 0);
+		t->rb->pause_cpu = cpu;
+		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, true), 0);
+		KUNIT_EXPECT_EQ(test, rb_pause(t->rb, true), 0);
 		KUNIT_EXPECT_TRUE(test, t->rb->paused);
 		rb_test_compare(test, t);
 		KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
@@ -2505,7 +3087,8 @@ static void test_pause_without_writer(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, t->rb->paused);
 	}
 
-	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, -1, true), 0);
+	t->rb->pause_cpu = -1;
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, true), 0);
 	KUNIT_EXPECT_TRUE(test, t->rb->paused);
 	KUNIT_EXPECT_EQ(test, rb_resume(t->rb), 0);
 }
@@ -2525,6 +3108,7 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_skip_leaves_bytes),
 	KUNIT_CASE_PARAM(test_copy_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE_PARAM(test_sample_at_page_end, rb_sample_gen_params),
+	KUNIT_CASE_PARAM(test_regs_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE(test_sample_without_values),
 	KUNIT_CASE_PARAM(test_id_sample_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE_PARAM(test_lost, rb_lost_gen_params),
@@ -2548,10 +3132,18 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE(test_redirected),
 	KUNIT_CASE(test_redirected_lost),
 	KUNIT_CASE(test_redirected_nowhere),
+	KUNIT_CASE(test_reserve_keeps_section),
 	KUNIT_CASE_PARAM(test_sample_size, rb_sample_size_gen_params),
+	KUNIT_CASE_PARAM(test_sample_stack, rb_sample_stack_gen_params),
+	KUNIT_CASE_PARAM(test_group_values, rb_group_gen_params),
 	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
-	KUNIT_CASE_PARAM(test_pause_times_out, rb_pause_gen_params),
+	KUNIT_CASE_PARAM(test_pause_ends_by_signal, rb_pause_gen_params),
+	KUNIT_CASE(test_pause_of_scribbled_page),
+	KUNIT_CASE_PARAM(test_pause_cpu, rb_pause_cpu_gen_params),
+	KUNIT_CASE(test_pause_cpu_moved),
 	KUNIT_CASE(test_pause_without_writer),
+	KUNIT_CASE(test_shared_one_cpu),
+	KUNIT_CASE(test_share_waits_for_writer),
 	{}
 };
 

@@ -20,6 +20,7 @@
  *    what P does, it may as well be that much slower.
  *  - W sees the flag as late as can be: @w_paused is what it sees.
  *  - An interrupt that P sends and W has answered orders all of it, both ways.
+ *  - P stores @data_head itself, once all is published: of W's it need not see any.
  *  - So does a grace period, for those readers that RCU promises it for, no others.
  *
  * What is not. Records are numbered, not laid out: no sizes, no wrap, no full buffer.
@@ -71,7 +72,8 @@
 typedef buffer {
 	byte nest;
 	byte head;
-	byte data_head;
+	byte data_head;		/* nobody loads it but user space */
+	byte published;
 	short first;
 	short last
 };
@@ -105,14 +107,14 @@ bool torn, moved, stuck, uncounted;
 
 #define nothing_left	(left[TASK] + left[SOFTIRQ] + left[NMI] == 0)
 #define all_seen	(seen.nest == w.nest && seen.head == w.head && \
-			 seen.data_head == w.data_head)
+			 seen.published == w.published)
 
 inline see_all()
 {
 	d_step {
 		seen.nest = w.nest;
 		seen.head = w.head;
-		seen.data_head = w.data_head;
+		seen.published = w.published;
 		seen.first = w.first;
 		seen.last = w.last
 	}
@@ -125,7 +127,7 @@ inline see_nothing()
 		loads = false;
 		seen.nest = 0;
 		seen.head = 0;
-		seen.data_head = 0;
+		seen.published = 0;
 		seen.first = 0;
 		seen.last = 0
 	}
@@ -227,6 +229,7 @@ again:		head = w.head;
 		smp_wmb();
 #endif
 		w.data_head = head;
+		w.published = head;
 #ifdef RELEASE
 		atomic { smp_wmb(); w.nest = 0 }
 #else
@@ -295,7 +298,7 @@ end:	do
 #else
 	:: atomic { loads && seen.nest != w.nest -> seen.nest = w.nest }
 	:: atomic { loads && seen.head != w.head -> seen.head = w.head }
-	:: atomic { loads && seen.data_head != w.data_head -> seen.data_head = w.data_head }
+	:: atomic { loads && seen.published != w.published -> seen.published = w.published }
 #endif
 	:: atomic { w_paused != paused -> w_paused = paused }
 #ifdef DIRECTED
@@ -332,7 +335,8 @@ end:	do
 #endif
 	/* Not at any time but when it is so: a deadlock must show as one. */
 	:: d_step {
-		nothing_left && (written + lost != RECORDS || w.data_head != w.head) ->
+		nothing_left && (written + lost != RECORDS || w.data_head != w.head ||
+				    w.published != w.head) ->
 		uncounted = true;
 		assert(!uncounted)
 	   }
@@ -409,8 +413,8 @@ inline wait_for_writers()
 		if
 		:: nest == 0 ->
 			if
-			:: head = seen.head; data_head = seen.data_head
-			:: data_head = seen.data_head; head = seen.head
+			:: head = seen.head; data_head = seen.published
+			:: data_head = seen.published; head = seen.head
 			fi;
 #ifdef NO_ACQUIRE
 			nest = seen.nest;
@@ -449,6 +453,7 @@ inline look_again()
 {
 	d_step {
 		moved = (resumes == before && (w.head != data_head || w.data_head != data_head ||
+					       w.published != data_head ||
 					       w.first != first || w.last != last));
 		assert(!moved);
 		first = 0;
@@ -519,7 +524,7 @@ proctype pauser()
 #ifdef WAIT
 		wait_for_writers();
 #else
-		data_head = seen.data_head;
+		data_head = seen.published;
 #endif
 		atomic {
 			mutex = false;

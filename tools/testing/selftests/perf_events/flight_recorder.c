@@ -3,10 +3,11 @@
  * A flight recorder: keeps the latest tracepoint and software event records of
  * every CPU in overwritable buffers, and prints them when asked.
  *
- * While nothing happens it costs what writing records costs: nobody reads. For
- * a snapshot all buffers are paused, walked from the newest record towards the
- * past (see perf_overwrite.h), and resumed. So that nothing is lost meanwhile the
- * events can be directed to other buffers for that time.
+ * While nothing happens it costs what writing records costs: nobody reads, but
+ * for the names of tasks, which are few and have buffers of their own. For a
+ * snapshot all buffers are paused, walked from the newest record towards the past
+ * (see perf_overwrite.h), and resumed. So that nothing is lost meanwhile the events
+ * can be directed to other buffers for that time.
  *
  * This is no test by itself but runs in one, and on any kernel since 4.7.
  */
@@ -15,9 +16,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -26,6 +29,7 @@
 
 #define DEFAULT_PAGES		64
 #define DEFAULT_LAST		30
+#define NAMES_PAGES		16
 #define WORKLOAD_GRACE_SECONDS	2
 
 static const char usage[] =
@@ -254,6 +258,34 @@ static void direct_output(const struct recorder *recorder, const struct channel 
 		    channel->cpu, strerror(errno));
 }
 
+/* What tells of the names: all there is, or that something is missing. */
+static void open_names(const struct recorder *recorder, struct channel *channel)
+{
+	struct kind kind = {
+		.name = "dummy",
+		.attr = {
+			.type		= PERF_TYPE_SOFTWARE,
+			.size		= sizeof(struct perf_event_attr),
+			.config		= PERF_COUNT_SW_DUMMY,
+			.sample_type	= PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+			.sample_id_all	= 1,
+			.use_clockid	= 1,
+			.clockid	= CLOCK_MONOTONIC,
+			.comm		= 1,
+			.task		= 1,
+		},
+	};
+	int fd = perf_overwrite_open(&kind.attr, -1, channel->cpu, -1);
+
+	if (fd < 0)
+		die_open(&kind, channel->cpu, errno);
+	if (!perf_overwrite_map(&channel->names, fd, NAMES_PAGES, true))
+		return;
+	if (errno == EPERM)
+		die(NO_PERMISSION_TO_LOCK, recorder->options->pages);
+	die("can't map a buffer of %u pages: %s", NAMES_PAGES, strerror(errno));
+}
+
 static void open_channel(struct recorder *recorder, struct channel *channel)
 {
 	bool lossless = recorder->options->lossless;
@@ -262,6 +294,7 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 	channel->fds = allocate(recorder->nr_kinds, sizeof(*channel->fds));
 	channel->ids = allocate(recorder->nr_kinds, sizeof(*channel->ids));
 	snprintf(filter, sizeof(filter), "common_pid != %d", getpid());
+	open_names(recorder, channel);
 
 	/* An event with a mapping of its own couldn't be directed elsewhere. */
 	if (lossless) {
@@ -295,6 +328,20 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 	if (lossless && !recorder->freezes && perf_overwrite_drain())
 		die("--lossless needs membarrier on this kernel: %s", strerror(errno));
 	channel->store = allocate(channel->ow.size + PERF_OVERWRITE_RECORD_MAX, 1);
+}
+
+/* Begins with the names, before there is a record of a task. */
+static void find_names(struct recorder *recorder, const sigset_t *signals)
+{
+	recorder->polled = allocate(recorder->nr_channels + 1, sizeof(*recorder->polled));
+	recorder->polled[0].fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (recorder->polled[0].fd < 0)
+		die("can't wait for signals: %s", strerror(errno));
+	for (int c = 0; c < recorder->nr_channels; c++)
+		recorder->polled[1 + c].fd = recorder->channels[c].names.fd;
+	for (int c = 0; c < recorder->nr_channels + 1; c++)
+		recorder->polled[c].events = POLLIN;
+	read_task_names(&recorder->names, 0);
 }
 
 static void enable_events(struct recorder *recorder)
@@ -349,18 +396,51 @@ static void pause_buffers(struct recorder *recorder)
 		if (perf_overwrite_pause_start(recorder->channels[c].ow.fd))
 			die("can't pause CPU %d's buffer: %s",
 			    recorder->channels[c].cpu, strerror(errno));
-	for (int c = 0; c < recorder->nr_channels; c++) {
-		int tries = 5, error;
-
-		/* A CPU that goes offline just now may take longer than the kernel waits. */
-		do {
-			error = perf_overwrite_pause(recorder->channels[c].ow.fd) ? errno : 0;
-		} while (error == ETIMEDOUT && --tries);
-		if (error)
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (perf_overwrite_pause(recorder->channels[c].ow.fd))
 			die("can't pause CPU %d's buffer: %s",
-			    recorder->channels[c].cpu, strerror(error));
-	}
+			    recorder->channels[c].cpu, strerror(errno));
 	drain(recorder);
+}
+
+static long long now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
+
+/*
+ * Reads what was told of the names of tasks, and makes room for more. Of what is
+ * missing there the tasks that haven't gone meanwhile are looked up.
+ */
+static void read_names(struct recorder *recorder)
+{
+	static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+	bool missing = false;
+
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		struct perf_overwrite *ow = &recorder->channels[c].names;
+		__u64 head = perf_overwrite_head(ow), time;
+		struct perf_overwrite_walk walk;
+		struct perf_event_header *record;
+
+		/*
+		 * Forward, from where it was read to the last time: less than 4 GiB, and
+		 * a 32-bit kernel's head doesn't have more bits.
+		 */
+		perf_overwrite_begin_at(&walk, ow, ow->seen, (__u32)(head - ow->seen));
+		while ((record = perf_overwrite_next(&walk, space))) {
+			memcpy(&time, (char *)record + record->size - sizeof(time), sizeof(time));
+			note_task_name(&recorder->names, record, time);
+			missing |= record->type == PERF_RECORD_LOST;
+		}
+		ow->seen = head;
+		perf_overwrite_set_tail(ow, head);
+	}
+	if (missing)
+		read_task_names(&recorder->names, now());
 }
 
 /*
@@ -392,7 +472,7 @@ static void take_snapshot(struct recorder *recorder)
 	for (int c = 0; c < recorder->nr_channels && !recorder->options->lossless; c++)
 		resume_buffer(&recorder->channels[c], &recorder->channels[c].ow);
 	recorder->snapshots++;
-	recorder->names.snapshot = recorder->snapshots;
+	read_names(recorder);
 }
 
 /* Starts the command, which waits until *@go is closed. Returns its pid. */
@@ -448,38 +528,43 @@ static void end_command(pid_t pid)
 	}
 }
 
-static long long now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
-}
-
-/* Waits for a signal of @set, or the time @until if there is one. */
-static int wait_for_signal(const sigset_t *set, long long until)
+/*
+ * Waits for a signal, or for the time @until if there is one. Meanwhile the buffers
+ * of the names are emptied whenever one of them is half full.
+ */
+static int wait_for_signal(struct recorder *recorder, long long until)
 {
 	for (;;) {
-		long long left = until ? until - now() : LLONG_MAX;
-		struct timespec timeout;
-		int signal;
+		struct signalfd_siginfo info;
+		long long left = until ? until - now() : 0;
+		int timeout = -1;
+		bool told = false;
 
-		if (left < 0)
-			left = 0;
-		timeout.tv_sec = left / NSEC_PER_SEC;
-		timeout.tv_nsec = left % NSEC_PER_SEC;
+		/* Not too early: what is left of a millisecond is one. */
 		if (until)
-			signal = sigtimedwait(set, NULL, &timeout);
-		else
-			signal = sigwaitinfo(set, NULL);
-		if (signal > 0)
-			return signal;
-		if (errno == EAGAIN)
+			timeout = left <= 0 ? 0 : left / 1000000 < INT_MAX ?
+				  left / 1000000 + 1 : INT_MAX;
+		if (poll(recorder->polled, recorder->nr_channels + 1, timeout) < 0 &&
+		    errno != EINTR)
+			die("can't wait: %s", strerror(errno));
+		for (int c = 0; c < recorder->nr_channels; c++) {
+			struct pollfd *polled = &recorder->polled[1 + c];
+
+			told |= polled->revents != 0;
+			/* Its CPU went offline. */
+			if (polled->revents & (POLLHUP | POLLERR))
+				polled->fd = -1;
+		}
+		if (told)
+			read_names(recorder);
+		if (read(recorder->polled[0].fd, &info, sizeof(info)) == sizeof(info))
+			return info.ssi_signo;
+		if (until && now() >= until)
 			return 0;
 	}
 }
 
-static int record(struct recorder *recorder, const sigset_t *signals)
+static int record(struct recorder *recorder)
 {
 	const struct options *options = recorder->options;
 	long long period = options->after * NSEC_PER_SEC, until = 0;
@@ -505,7 +590,7 @@ static int record(struct recorder *recorder, const sigset_t *signals)
 			getpid());
 
 	while (!ending) {
-		int signal = wait_for_signal(signals, until);
+		int signal = wait_for_signal(recorder, until);
 
 		if (signal == SIGCHLD) {
 			if (!command || waitpid(command, NULL, WNOHANG) != command)
@@ -636,5 +721,6 @@ int main(int argc, char **argv)
 	make_holder(&recorder);
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
-	return record(&recorder, &signals);
+	find_names(&recorder, &signals);
+	return record(&recorder);
 }

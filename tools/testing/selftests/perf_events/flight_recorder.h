@@ -3,13 +3,13 @@
 #ifndef _SELFTESTS_FLIGHT_RECORDER_H
 #define _SELFTESTS_FLIGHT_RECORDER_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "perf_overwrite.h"
-#include "task_names.h"
 #include "trace_format.h"
 
 #define NSEC_PER_SEC		1000000000LL
@@ -17,55 +17,6 @@
 /* All events have these, in this order; IP, ADDR and RAW stand between them. */
 #define SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | \
 			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
-
-struct options {
-	double		after;		/* seconds, 0 if not given */
-	unsigned long	repeat;		/* snapshots, 0 for no end */
-	unsigned long	pages;
-	unsigned long	last;
-	bool		lossless;
-	const char	* const *events;
-	int		nr_events;
-	char		**command;
-};
-
-/* An event that was asked for. */
-struct kind {
-	const char		*name;
-	bool			tracepoint;
-	bool			syscall_id;
-	struct perf_event_attr	attr;
-	struct trace_format	format;
-};
-
-/*
- * One CPU: a buffer, and an event of each kind that writes to it. To lose nothing
- * it takes two buffers: while one is read the events write to the spare one.
- */
-struct channel {
-	int			cpu;
-	int			*fds;
-	__u64			*ids;
-	struct perf_overwrite	ow;
-	struct perf_overwrite	spare;
-	struct perf_overwrite_walk walk;
-	unsigned char		*store;		/* the records of a snapshot */
-	size_t			records;
-};
-
-struct recorder {
-	const struct options	*options;
-	struct kind		*kinds;
-	int			nr_kinds;
-	struct kind		holder;		/* of a buffer, if lossless */
-	struct channel		*channels;
-	int			nr_channels;
-	bool			counts_lost;	/* PERF_FORMAT_LOST is there */
-	bool			freezes;	/* a pause waits for writers */
-	unsigned long		snapshots;
-	__u64			samples;	/* in all snapshots */
-	struct task_names	names;
-};
 
 /* Ends with one line that says what to do. */
 #define die(_format, ...)							\
@@ -104,5 +55,58 @@ static inline void read_line(const char *path, char *line, size_t size)
 		line[strcspn(line, "\n")] = '\0';
 	fclose(file);
 }
+
+#include "task_names.h"
+
+struct options {
+	double		after;		/* seconds, 0 if not given */
+	unsigned long	repeat;		/* snapshots, 0 for no end */
+	unsigned long	pages;
+	unsigned long	last;
+	bool		lossless;
+	const char	* const *events;
+	int		nr_events;
+	char		**command;
+};
+
+/* An event that was asked for. */
+struct kind {
+	const char		*name;
+	bool			tracepoint;
+	bool			syscall_id;
+	struct perf_event_attr	attr;
+	struct trace_format	format;
+};
+
+/*
+ * One CPU: a buffer, and an event of each kind that writes to it. To lose nothing
+ * it takes two buffers: while one is read the events write to the spare one.
+ */
+struct channel {
+	int			cpu;
+	int			*fds;
+	__u64			*ids;
+	struct perf_overwrite	ow;
+	struct perf_overwrite	spare;
+	struct perf_overwrite	names;		/* writable: read to its end */
+	struct perf_overwrite_walk walk;
+	unsigned char		*store;		/* the records of a snapshot */
+	size_t			records;
+};
+
+struct recorder {
+	const struct options	*options;
+	struct kind		*kinds;
+	int			nr_kinds;
+	struct kind		holder;		/* of a buffer, if lossless */
+	struct channel		*channels;
+	int			nr_channels;
+	bool			counts_lost;	/* PERF_FORMAT_LOST is there */
+	bool			freezes;	/* a pause waits for writers */
+	unsigned long		snapshots;
+	__u64			samples;	/* in all snapshots */
+	struct pollfd		*polled;	/* signals, and the buffers of names */
+	struct task_names	names;
+};
 
 #endif /* _SELFTESTS_FLIGHT_RECORDER_H */

@@ -148,9 +148,9 @@ static inline void print_sample(const struct entry *entry)
 
 static inline void print_entry(const struct recorder *recorder, const struct entry *entry)
 {
-	char task[64], name[TASK_NAME_SIZE];
+	const char *name = find_task_name(&recorder->names, entry->tid, entry->time);
+	char task[64];
 
-	find_task_name(&recorder->names, entry->tid, name);
 	snprintf(task, sizeof(task), "%s-%d", name, (int)entry->tid);
 	printf("%4d %6llu.%06llu  %-22s ", entry->channel->cpu,
 	       (unsigned long long)(entry->time / NSEC_PER_SEC),
@@ -225,16 +225,15 @@ static inline void report(struct recorder *recorder)
 	size_t nr_entries;
 
 	entries = merge(recorder, &nr_entries);
+	sort_task_names(&recorder->names);
 
 	printf("%s CPU          TIME  TASK                   EVENT                  ARGUMENTS\n",
 	       recorder->snapshots > 1 ? "\n" : "");
 	for (size_t i = 0; i < nr_entries; i++) {
 		if (entries[i].header->type == PERF_RECORD_SAMPLE)
 			recorder->samples++;
-		/* Earlier records count, too: they may name a task. */
 		if (nr_entries - i <= options->last)
 			print_entry(recorder, &entries[i]);
-		note_task_name(&recorder->names, entries[i].header);
 	}
 	print_summary(recorder, entries, nr_entries);
 	fflush(stdout);

@@ -161,12 +161,17 @@ FIXTURE_VARIANT_ADD(no_wakeups, backward_readonly_events)
 	.halves = 1,
 };
 
-/* Whether there is a signal, or comes one within @ms milliseconds. */
+/* Whether there is a signal, or comes one within @ms milliseconds: less than a second. */
 static bool is_signalled(const sigset_t *signals, unsigned int ms)
 {
 	struct timespec timeout = { .tv_nsec = ms * 1000000 };
 
 	return sigtimedwait(signals, NULL, &timeout) == SIGIO;
+}
+
+static bool wait_for_signal(const sigset_t *signals)
+{
+	return sigwaitinfo(signals, NULL) == SIGIO;
 }
 
 /* Has a signal sent for each wakeup of @fd, too. */
@@ -178,7 +183,8 @@ static void ask_for_signals(struct __test_metadata *_metadata, int fd)
 
 /*
  * Whether a watermark sends one, and not just the overflow of an event. On older kernels
- * only poll() tells of watermarks.
+ * only poll() tells of watermarks. Should it send one later than can be waited for here,
+ * less is tested than could be.
  */
 static bool watermark_signals(struct __test_metadata *_metadata, const sigset_t *signals)
 {
@@ -198,7 +204,8 @@ static bool watermark_signals(struct __test_metadata *_metadata, const sigset_t 
 	signalled = is_signalled(signals, 900);
 	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
 	ASSERT_EQ(0, close(fd));
-	return signalled;
+	/* A late one isn't to be taken for one of what follows. */
+	return is_signalled(signals, 0) || signalled;
 }
 
 /* Signals are kept pending, to be asked for. */
@@ -259,11 +266,12 @@ TEST_F(no_wakeups, laps)
 			TH_LOG("after %llu bytes, record %u", written, seq);
 		}
 		/* The reader keeps up, just not as soon as all is full. */
-		ASSERT_TRUE(!crossed || !self->told || is_signalled(&self->signals, 900));
+		ASSERT_TRUE(!crossed || !self->told || wait_for_signal(&self->signals));
 		if (variant->writable)
 			perf_overwrite_set_tail(&self->ow, perf_overwrite_head(&self->ow));
 	}
-	ASSERT_FALSE(is_signalled(&self->signals, 50));
+	if (self->told || self->watermark == NEVER)
+		ASSERT_FALSE(is_signalled(&self->signals, 50));
 
 	/* All of it was really written, and the wakeups are no fewer than that. */
 	head = perf_overwrite_head(&self->ow);

@@ -30,6 +30,7 @@
 #define GLANCES_PER_LOOK	32
 #define SECONDS_MIN	1
 #define SECONDS_MAX	12
+#define FAULTS_UNWATCHED	20
 
 /* Enough for a pair of records, and a power of two for the walk. */
 #define NEWEST_BYTES	(2 * PERF_OVERWRITE_RECORD_MAX)
@@ -285,10 +286,27 @@ static void look(struct __test_metadata *_metadata, struct nested *test, __u64 h
 	test->looks++;
 }
 
-/* Some time, and more if the machine is too busy to see much in it. */
-static bool enough(const struct nested *test, time_t seconds)
+/* Whether so many samples were made without a hit that none will come. */
+static bool watches_nothing(struct __test_metadata *_metadata, const struct nested *test)
 {
-	if (seconds < SECONDS_MIN)
+	struct event_counts counts;
+
+	if (test->faults < FAULTS_UNWATCHED || test->hits)
+		return false;
+	ASSERT_EQ(sizeof(counts), read(test->watch, &counts, sizeof(counts)));
+	return !counts.value;
+}
+
+/*
+ * All that there is to be seen was seen, and this much of it; or, if the machine is
+ * too busy to see much, for some time.
+ */
+static bool enough(struct __test_metadata *_metadata, const struct nested *test,
+		   time_t seconds)
+{
+	if (watches_nothing(_metadata, test))
+		return true;
+	if (seconds < SECONDS_MIN || !test->nested || !test->faults || !test->hits)
 		return false;
 	return test->glances >= GLANCES || seconds >= SECONDS_MAX;
 }
@@ -301,7 +319,7 @@ TEST_F(overwrite_nested, published_is_whole)
 	__u64 last = 0;
 
 	__atomic_store_n(&test->writer.begin, true, __ATOMIC_RELEASE);
-	while (polls++ % 1024 || !enough(test, time(NULL) - begin)) {
+	while (polls++ % 1024 || !enough(_metadata, test, time(NULL) - begin)) {
 		__u64 head = perf_overwrite_head(&test->ow);
 
 		/* Something new, and old records behind it rather than nothing. */
@@ -314,7 +332,7 @@ TEST_F(overwrite_nested, published_is_whole)
 	}
 	TH_LOG("%u glances, %u of them at hits, %u looks at %u faults and %u hits",
 	       test->glances, test->nested, test->looks, test->faults, test->hits);
-	if (test->faults && !test->hits)
+	if (watches_nothing(_metadata, test))
 		SKIP(return, "the kernel's accesses to user memory don't hit watchpoints");
 	ASSERT_LT(0, test->nested);
 	ASSERT_LT(0, test->faults);

@@ -129,14 +129,14 @@ static unsigned int number_of(const struct perf_event_header *header)
 }
 
 /*
- * Many snapshots or some time, and enough of them that somebody wrote to, of a
- * full buffer; or a time that is too long.
+ * Many snapshots or some time, and enough of them that somebody wrote to, or, if they
+ * are rare, more time. In any case there is one of those, and one of a full buffer.
  */
 static bool enough(unsigned int kept, unsigned int moved, unsigned int full, time_t seconds)
 {
-	if (kept < SNAPSHOTS && seconds < SECONDS_MIN)
+	if (!kept || !moved || !full || (kept < SNAPSHOTS && seconds < SECONDS_MIN))
 		return false;
-	return (moved >= SNAPSHOTS_MOVED && full) || seconds >= SECONDS_MAX;
+	return moved >= SNAPSHOTS_MOVED || seconds >= SECONDS_MAX;
 }
 
 TEST_F(overwrite_running, kept_is_whole)

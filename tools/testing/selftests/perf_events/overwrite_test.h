@@ -21,8 +21,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "perf_overwrite.h"
+
+/*
+ * What a test waits for either happens, however busy the machine is, or the test
+ * hangs: no case has a time limit of its own, but this one.
+ */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	1200
 
 #define NAME_SIZE	16
 
@@ -87,19 +96,20 @@ static inline int map_event(struct __test_metadata *_metadata, struct perf_overw
 	SKIP(return -1, "no permission to lock %lu pages", pages);
 }
 
-/*
- * Pauses the buffer of @fd. A CPU on its way out doesn't answer for a while, nor does
- * an emulated one that its host leaves waiting, and that may be longer than a pause
- * waits: then one waits again. Returns what the last pause does.
- */
-static inline int pause_patiently(int fd)
+static inline __u64 now_ns(void)
 {
-	int ret, tries = 5;
+	struct timespec time;
 
-	do {
-		ret = perf_overwrite_pause(fd);
-	} while (ret && errno == ETIMEDOUT && --tries);
-	return ret;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+/* Whether a child hasn't exited: what it should do it may still do. */
+static inline bool is_alive(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
 }
 
 /* The name of record number @seq: 5 to 13 digits. */

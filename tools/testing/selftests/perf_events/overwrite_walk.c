@@ -130,7 +130,7 @@ static void check_trailer(struct __test_metadata *_metadata,
 	*later = trailer.time;
 }
 
-TEST_F_TIMEOUT(overwrite_walk, laps, 100)
+TEST_F(overwrite_walk, laps)
 {
 	unsigned int batch, end = 0, straddled = 0, cut = 0, exact = 0;
 	struct perf_overwrite_walk walk;
@@ -186,7 +186,7 @@ TEST_F_TIMEOUT(overwrite_walk, laps, 100)
 }
 
 /* What was written since the last time: nothing, something, more than a lap. */
-TEST_F_TIMEOUT(overwrite_walk, new_since_last_time, 100)
+TEST_F(overwrite_walk, new_since_last_time)
 {
 	/* In 1/64 of the records that fit. */
 	static const unsigned int batches[] = { 0, 1, 3, 0, 24, 70, 150, 2, 80, 7 };

@@ -328,7 +328,7 @@ static void *wait_for_data(void *argument)
 {
 	struct pollfd poll_fd = { .fd = *(int *)argument, .events = POLLIN };
 
-	return (void *)(long)poll(&poll_fd, 1, 10000);
+	return (void *)(long)poll(&poll_fd, 1, -1);
 }
 
 /* Who sleeps is woken. */

@@ -3,37 +3,67 @@
  * Whom a pause disturbs: the buffer of a CPU is paused with one interrupt of that
  * CPU at most, and with none of any other; pausing it again interrupts nobody.
  * All CPUs are busy meanwhile, so that no interrupt is saved because one idles.
+ *
+ * There are two ways to find out. The calls of the function by which a pause asks a
+ * CPU are counted exactly. Whatever else a pause may do to a CPU is among all of its
+ * function call interrupts, together with what isn't the pause's: therefore they are
+ * compared with those of an equal time without pauses, and a machine that is busy
+ * with other things just then is asked again.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "../kselftest_harness.h"
-#include "overwrite_test.h"
+#include "function_calls.h"
 
 #define CPUS_MAX	64
 #define PAUSES		400
-/* What else may happen to a CPU during that many pauses. */
-#define BACKGROUND	(PAUSES / 4)
+/* By turns there are so many pauses, and nothing for as long. */
+#define PAUSES_AT_ONCE	20
+/* By how much two equal times may differ, and how often it is tried to be less. */
+#define DIFFERENCE	(PAUSES / 4)
+#define TRIES		10
+/* Called by a CPU that is asked by a pause. */
+#define PAUSE_FUNCTION	"rb_pause_answer"
 
-/* Of each CPU, by its number. */
+/* Of each CPU, in the order in which the fixture has them. */
 struct interrupts {
-	unsigned long	of[CPUS_MAX];
+	long	of[CPUS_MAX];
 };
 
-FIXTURE(pause_cost)
-{
+struct cost {
 	int			cpus[CPUS_MAX];
 	int			nr_cpus;
 	struct perf_overwrite	ow[CPUS_MAX];
 	pid_t			busy[CPUS_MAX];
-	struct interrupts	before, now;
+	int			calls[CPUS_MAX];
 };
 
-/* Counts the function call interrupts of each CPU. False if nobody does. */
-static bool count_interrupts(struct interrupts *interrupts)
+FIXTURE(pause_cost)
+{
+	struct cost	test;
+};
+
+FIXTURE_VARIANT(pause_cost)
+{
+	/* Whether the pause's own calls are counted, rather than all there are. */
+	bool	exact;
+};
+
+FIXTURE_VARIANT_ADD(pause_cost, calls)
+{
+	.exact = true,
+};
+
+FIXTURE_VARIANT_ADD(pause_cost, interrupts)
+{
+	.exact = false,
+};
+
+/* Counts the function call interrupts of these CPUs. False if nobody does. */
+static bool count_interrupts(const int *cpus, int nr_cpus, struct interrupts *interrupts)
 {
 	FILE *file = fopen("/proc/interrupts", "re");
 	int columns[CPUS_MAX], nr_columns = 0;
@@ -55,10 +85,11 @@ static bool count_interrupts(struct interrupts *interrupts)
 		found = true;
 		at = strchr(line, ':') + 1;
 		for (int i = 0; i < nr_columns; i++) {
-			unsigned long count = strtoul(at, &at, 10);
+			long count = strtol(at, &at, 10);
 
-			if (columns[i] < CPUS_MAX)
-				interrupts->of[columns[i]] = count;
+			for (int c = 0; c < nr_cpus; c++)
+				if (cpus[c] == columns[i])
+					interrupts->of[c] = count;
 		}
 	}
 	free(line);
@@ -68,147 +99,260 @@ static bool count_interrupts(struct interrupts *interrupts)
 
 FIXTURE_SETUP(pause_cost)
 {
+	struct cost *test = &self->test;
 	struct perf_event_attr attr = NAME_EVENT(true);
+	struct interrupts interrupts;
 
-	self->nr_cpus = allowed_cpus(self->cpus, CPUS_MAX);
-	if (self->nr_cpus < 2)
+	test->nr_cpus = allowed_cpus(test->cpus, CPUS_MAX);
+	if (test->nr_cpus < 2)
 		SKIP(return, "needs two CPUs");
-	if (!count_interrupts(&self->before))
+	if (!variant->exact && !count_interrupts(test->cpus, test->nr_cpus, &interrupts))
 		SKIP(return, "/proc/interrupts doesn't count function call interrupts");
-	ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
+	ASSERT_EQ(0, go_to_cpu(test->cpus[0]));
 
-	for (int i = 0; i < self->nr_cpus; i++) {
+	for (int i = 0; i < test->nr_cpus; i++) {
 		int fd;
 
-		ASSERT_GT(CPUS_MAX, self->cpus[i]);
-		fd = open_event(_metadata, &attr, -1, self->cpus[i]);
+		fd = open_event(_metadata, &attr, -1, test->cpus[i]);
 		if (fd < 0)
 			return;
-		ASSERT_EQ(0, perf_overwrite_map(&self->ow[i], fd, 1, false)) {
+		ASSERT_EQ(0, perf_overwrite_map(&test->ow[i], fd, 1, false)) {
 			TH_LOG("mmap: %s", strerror(errno));
 		}
-		/* This itself keeps the first one busy. */
-		if (!i)
+		if (!variant->exact)
 			continue;
-		self->busy[i] = fork();
-		ASSERT_LE(0, self->busy[i]);
-		if (!self->busy[i]) {
+		test->calls[i] = open_function_calls(PAUSE_FUNCTION, test->cpus[i]);
+		if (test->calls[i] < 0)
+			SKIP(return, "can't count the calls of " PAUSE_FUNCTION "(): %s",
+			     strerror(errno));
+	}
+	for (int i = 1; i < test->nr_cpus; i++) {
+		int status;
+
+		/* This itself keeps the first one busy. */
+		test->busy[i] = fork();
+		ASSERT_LE(0, test->busy[i]);
+		if (!test->busy[i]) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (go_to_cpu(self->cpus[i]))
+			if (go_to_cpu(test->cpus[i]))
 				_exit(1);
+			raise(SIGSTOP);
 			for (;;)
 				asm volatile("");
 		}
+		/* It is there, and goes on. */
+		ASSERT_EQ(test->busy[i], waitpid(test->busy[i], &status, WUNTRACED));
+		ASSERT_TRUE(WIFSTOPPED(status));
+		ASSERT_EQ(0, kill(test->busy[i], SIGCONT));
 	}
-	/* Until they are there, and all that comes with it is over. */
-	usleep(100000);
-	ASSERT_TRUE(count_interrupts(&self->before));
 }
 
 FIXTURE_TEARDOWN(pause_cost)
 {
-	for (int i = 0; i < self->nr_cpus; i++) {
-		if (self->busy[i] > 0) {
+	struct cost *test = &self->test;
+
+	for (int i = 0; i < test->nr_cpus; i++) {
+		if (test->busy[i] > 0) {
 			/* It has been busy to the end. */
-			ASSERT_EQ(0, waitpid(self->busy[i], NULL, WNOHANG));
-			kill(self->busy[i], SIGKILL);
-			ASSERT_EQ(self->busy[i], waitpid(self->busy[i], NULL, 0));
+			ASSERT_EQ(0, waitpid(test->busy[i], NULL, WNOHANG));
+			kill(test->busy[i], SIGKILL);
+			ASSERT_EQ(test->busy[i], waitpid(test->busy[i], NULL, 0));
 		}
-		if (self->ow[i].meta) {
-			ASSERT_EQ(0, perf_overwrite_unmap(&self->ow[i]));
-			ASSERT_EQ(0, close(self->ow[i].fd));
+		if (test->calls[i] > 0)
+			ASSERT_EQ(0, close(test->calls[i]));
+		if (test->ow[i].meta) {
+			ASSERT_EQ(0, perf_overwrite_unmap(&test->ow[i]));
+			ASSERT_EQ(0, close(test->ow[i].fd));
 		}
 	}
 }
 
-/* How many interrupts a CPU had from one counting to the other. */
-static unsigned long interrupted(const struct interrupts *before,
-				 const struct interrupts *now, int cpu)
+typedef void (*step_t)(struct __test_metadata *_metadata, const struct cost *test);
+
+/* How often PAUSES steps had each CPU call the function. */
+static void count_calls(struct __test_metadata *_metadata, const struct cost *test, step_t step,
+			struct interrupts *calls)
 {
-	return now->of[cpu] - before->of[cpu];
+	for (int i = 0; i < test->nr_cpus; i++)
+		ASSERT_EQ(0, ioctl(test->calls[i], PERF_EVENT_IOC_RESET, 0));
+	for (int n = 0; n < PAUSES; n++)
+		step(_metadata, test);
+	for (int i = 0; i < test->nr_cpus; i++) {
+		__u64 count;
+
+		ASSERT_EQ(sizeof(count), read(test->calls[i], &count, sizeof(count)));
+		calls->of[i] = count;
+	}
 }
 
-#define INTERRUPTED(_i)	interrupted(&self->before, &self->now, self->cpus[_i])
+/* How many interrupts PAUSES steps gave each CPU more than an equal time did. */
+static void compare_interrupts(struct __test_metadata *_metadata, const struct cost *test,
+			       step_t step, struct interrupts *more)
+{
+	memset(more, 0, sizeof(*more));
+	for (int n = 0; n < PAUSES; n += PAUSES_AT_ONCE) {
+		struct interrupts before, between, after;
+		__u64 begin, end;
 
-/* Checks that no CPU but the @own-th one was disturbed, and that one by @most. */
-#define CHECK_INTERRUPTS(_own, _most)					\
-do {									\
-	ASSERT_TRUE(count_interrupts(&self->now));			\
-	for (int i = 0; i < self->nr_cpus; i++) {			\
-		TH_LOG("CPU %d: %lu interrupts", self->cpus[i], INTERRUPTED(i));	\
-		EXPECT_LE(INTERRUPTED(i), BACKGROUND + (i == (_own) ? (_most) : 0));	\
-	}								\
-} while (0)
+		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &before));
+		begin = now_ns();
+		for (int i = 0; i < PAUSES_AT_ONCE; i++)
+			step(_metadata, test);
+		end = now_ns();
+		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &between));
+		end += now_ns() - begin;
+		while (now_ns() < end)
+			;
+		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &after));
+		for (int i = 0; i < test->nr_cpus; i++)
+			more->of[i] += between.of[i] - before.of[i] -
+				       (after.of[i] - between.of[i]);
+	}
+}
 
-/* That the count tells anything: to read an event of another CPU takes one. */
-TEST_F(pause_cost, interrupts_are_counted)
+enum whom {
+	NOBODY,
+	SECOND,
+	ALL_BUT_FIRST,
+};
+
+static bool is_asked(enum whom whom, int i)
+{
+	return (whom == SECOND && i == 1) || (whom == ALL_BUT_FIRST && i);
+}
+
+/* Checks that PAUSES steps disturb each CPU that they may ask once, and nobody else. */
+static void check_steps(struct __test_metadata *_metadata, const struct cost *test, bool exact,
+			step_t step, enum whom whom)
+{
+	struct interrupts interrupts;
+	int tries = 0;
+	bool quiet;
+
+	if (exact) {
+		count_calls(_metadata, test, step, &interrupts);
+		for (int i = 0; i < test->nr_cpus; i++) {
+			TH_LOG("CPU %d: %ld calls", test->cpus[i], interrupts.of[i]);
+			EXPECT_LE(interrupts.of[i], is_asked(whom, i) ? PAUSES : 0);
+			/* That they are counted at all. */
+			if (is_asked(whom, i))
+				EXPECT_LT(0, interrupts.of[i]);
+		}
+		return;
+	}
+	do {
+		quiet = true;
+		compare_interrupts(_metadata, test, step, &interrupts);
+		/*
+		 * Not of the first CPU, where the pausing thread runs. It is idle while
+		 * a pause sleeps, and busy CPUs ask an idle one to balance the load.
+		 */
+		for (int i = 1; i < test->nr_cpus; i++) {
+			TH_LOG("CPU %d: %ld interrupts more", test->cpus[i], interrupts.of[i]);
+			quiet &= interrupts.of[i] <=
+				 DIFFERENCE + (is_asked(whom, i) ? PAUSES : 0);
+		}
+	} while (!quiet && ++tries < TRIES);
+	EXPECT_TRUE(quiet);
+}
+
+static void pause_second(struct __test_metadata *_metadata, const struct cost *test)
+{
+	ASSERT_EQ(0, perf_overwrite_pause(test->ow[1].fd));
+	ASSERT_EQ(0, perf_overwrite_resume(test->ow[1].fd));
+}
+
+static void pause_first(struct __test_metadata *_metadata, const struct cost *test)
+{
+	ASSERT_EQ(0, perf_overwrite_pause(test->ow[0].fd));
+	ASSERT_EQ(0, perf_overwrite_resume(test->ow[0].fd));
+}
+
+static void pause_again(struct __test_metadata *_metadata, const struct cost *test)
+{
+	ASSERT_EQ(0, perf_overwrite_pause(test->ow[1].fd));
+}
+
+static void pause_in_two_steps(struct __test_metadata *_metadata, const struct cost *test)
+{
+	ASSERT_EQ(0, perf_overwrite_pause_start(test->ow[1].fd));
+	pause_second(_metadata, test);
+}
+
+static void pause_all(struct __test_metadata *_metadata, const struct cost *test)
+{
+	for (int i = 0; i < test->nr_cpus; i++)
+		ASSERT_EQ(0, perf_overwrite_pause_start(test->ow[i].fd));
+	for (int i = 0; i < test->nr_cpus; i++)
+		ASSERT_EQ(0, perf_overwrite_pause(test->ow[i].fd));
+	for (int i = 0; i < test->nr_cpus; i++)
+		ASSERT_EQ(0, perf_overwrite_resume(test->ow[i].fd));
+}
+
+/* Of an event of another CPU, which takes an interrupt of it. */
+static void read_second(struct __test_metadata *_metadata, const struct cost *test)
 {
 	struct event_counts counts;
 
-	for (int i = 0; i < PAUSES; i++)
-		ASSERT_EQ(sizeof(counts), read(self->ow[1].fd, &counts, sizeof(counts)));
-	ASSERT_TRUE(count_interrupts(&self->now));
-	ASSERT_LE(PAUSES, INTERRUPTED(1));
+	ASSERT_EQ(sizeof(counts), read(test->ow[1].fd, &counts, sizeof(counts)));
+}
+
+/* That the interrupts tell anything: at some time there are as many as were made. */
+TEST_F(pause_cost, interrupts_are_counted)
+{
+	const struct cost *test = &self->test;
+	struct interrupts interrupts;
+	int tries = 0;
+
+	if (variant->exact) {
+		/* These are others, though. */
+		count_calls(_metadata, test, read_second, &interrupts);
+		for (int i = 0; i < test->nr_cpus; i++)
+			EXPECT_EQ(0, interrupts.of[i]);
+		return;
+	}
+	do {
+		compare_interrupts(_metadata, test, read_second, &interrupts);
+	} while (interrupts.of[1] < PAUSES - DIFFERENCE && ++tries < TRIES);
+	EXPECT_GT(TRIES, tries);
 }
 
 TEST_F(pause_cost, own_cpu_once)
 {
-	for (int i = 0; i < PAUSES; i++) {
-		ASSERT_EQ(0, perf_overwrite_pause(self->ow[1].fd));
-		ASSERT_EQ(0, perf_overwrite_resume(self->ow[1].fd));
-	}
-	CHECK_INTERRUPTS(1, PAUSES);
+	check_steps(_metadata, &self->test, variant->exact, pause_second, SECOND);
 }
 
 /* Where the pausing thread runs itself there is nobody to be interrupted. */
 TEST_F(pause_cost, this_cpu_never)
 {
-	for (int i = 0; i < PAUSES; i++) {
-		ASSERT_EQ(0, perf_overwrite_pause(self->ow[0].fd));
-		ASSERT_EQ(0, perf_overwrite_resume(self->ow[0].fd));
-	}
-	CHECK_INTERRUPTS(-1, 0);
+	check_steps(_metadata, &self->test, variant->exact, pause_first, NOBODY);
 }
 
 TEST_F(pause_cost, paused_already)
 {
-	for (int i = 0; i < PAUSES; i++)
-		ASSERT_EQ(0, perf_overwrite_pause(self->ow[1].fd));
-	CHECK_INTERRUPTS(-1, 0);
-	ASSERT_EQ(0, perf_overwrite_resume(self->ow[1].fd));
+	struct cost *test = &self->test;
+
+	ASSERT_EQ(0, perf_overwrite_pause(test->ow[1].fd));
+	check_steps(_metadata, &self->test, variant->exact, pause_again, NOBODY);
+	ASSERT_EQ(0, perf_overwrite_resume(test->ow[1].fd));
 }
 
 /* The one interrupt is that of the start: to wait afterwards takes no other. */
 TEST_F(pause_cost, start_then_wait)
 {
-	for (int i = 0; i < PAUSES; i++) {
-		ASSERT_EQ(0, perf_overwrite_pause_start(self->ow[1].fd));
-		ASSERT_EQ(0, perf_overwrite_pause(self->ow[1].fd));
-		ASSERT_EQ(0, perf_overwrite_resume(self->ow[1].fd));
-	}
-	CHECK_INTERRUPTS(1, PAUSES);
+	check_steps(_metadata, &self->test, variant->exact, pause_in_two_steps, SECOND);
 }
 
 /* All buffers: each CPU is interrupted for its own, not for those of others. */
 TEST_F(pause_cost, all_cpus)
 {
-	for (int n = 0; n < PAUSES; n++) {
-		for (int i = 0; i < self->nr_cpus; i++)
-			ASSERT_EQ(0, perf_overwrite_pause_start(self->ow[i].fd));
-		for (int i = 0; i < self->nr_cpus; i++)
-			ASSERT_EQ(0, perf_overwrite_pause(self->ow[i].fd));
-		for (int i = 0; i < self->nr_cpus; i++)
-			ASSERT_EQ(0, perf_overwrite_resume(self->ow[i].fd));
-	}
-	ASSERT_TRUE(count_interrupts(&self->now));
-	for (int i = 0; i < self->nr_cpus; i++)
-		EXPECT_LE(INTERRUPTED(i), BACKGROUND + (i ? PAUSES : 0));
+	check_steps(_metadata, &self->test, variant->exact, pause_all, ALL_BUT_FIRST);
 }
 
 /* Started but not waited for, it is paused nevertheless, on any kernel. */
 TEST_F(pause_cost, started_is_paused)
 {
-	struct perf_overwrite *ow = &self->ow[0];
+	struct perf_overwrite *ow = &self->test.ow[0];
 	__u64 head;
 
 	write_names(0, 10, 0);

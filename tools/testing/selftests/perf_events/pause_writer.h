@@ -36,8 +36,17 @@ struct writer_tick {
 	__u64				addr;
 };
 
+/* Whose the events are, hence the buffer: each is paused in another way. */
+enum writer_events {
+	WRITER_OF_CPU,		/* of all tasks on a CPU */
+	WRITER_OF_TASK_ON_CPU,
+	WRITER_OF_TASK,		/* wherever it is */
+};
+
 struct pause_writer {
 	struct perf_overwrite	ow;
+	struct perf_event_attr	attr;
+	enum writer_events	events;
 	struct fault_area	area;
 	bool			backward;
 	int			cpu;
@@ -62,14 +71,23 @@ static inline void writer_run(const struct pause_writer *writer)
 	}
 }
 
+static inline pid_t writer_events_pid(const struct pause_writer *writer)
+{
+	return writer->events == WRITER_OF_CPU ? -1 : writer->pid;
+}
+
+static inline int writer_events_cpu(const struct pause_writer *writer)
+{
+	return writer->events == WRITER_OF_TASK ? -1 : writer->cpu;
+}
+
 /*
- * Starts a writer on @cpu. The events, hence the buffer, are those of this CPU or,
- * if not @per_cpu, those of the task wherever it is. If @nested, the first of
- * them is a clock. Returns whether it writes; if it doesn't the test is skipped.
+ * Starts a writer on @cpu. If @nested, the first of its events is a clock. Returns
+ * whether it writes; if it doesn't the test is skipped.
  */
 static inline bool writer_start(struct __test_metadata *_metadata,
 				struct pause_writer *writer, int cpu,
-				bool per_cpu, bool backward, bool nested)
+				enum writer_events events, bool backward, bool nested)
 {
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR | PERF_SAMPLE_STACK_USER);
 	size_t pages = WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
@@ -81,6 +99,8 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 		SKIP(return false, "no dumps of the user's stack on this architecture");
 
 	ASSERT_EQ(0, map_fault_area(&writer->area, WRITER_AREA_PAGES));
+	writer->attr = attr;
+	writer->events = events;
 	writer->backward = backward;
 	writer->cpu = cpu;
 	writer->pid = fork();
@@ -100,8 +120,8 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 			this.sample_stack_user = 0;
 			this.exclude_kernel = 0;
 		}
-		writer->fds[i] = open_event(_metadata, &this, writer->pid,
-					    per_cpu ? cpu : -1);
+		writer->fds[i] = open_event(_metadata, &this, writer_events_pid(writer),
+					    writer_events_cpu(writer));
 		if (writer->fds[i] < 0)
 			return false;
 		writer->nr_fds++;
@@ -118,6 +138,29 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 	for (int i = 0; i < writer->nr_fds; i++)
 		ASSERT_EQ(0, ioctl(writer->fds[i], PERF_EVENT_IOC_ENABLE, 0));
 	ASSERT_EQ(0, kill(writer->pid, SIGCONT));
+	return true;
+}
+
+/*
+ * The events of a CPU are gone for good when it goes offline. Opens others, which write
+ * to the same buffer. Returns whether there are any.
+ */
+static inline bool writer_renew_events(struct pause_writer *writer)
+{
+	struct perf_event_attr attr = writer->attr;
+
+	attr.disabled = 0;
+	for (int i = 1; i < writer->nr_fds; i++) {
+		int fd = perf_overwrite_open(&attr, writer_events_pid(writer),
+					     writer_events_cpu(writer), -1);
+
+		if (fd < 0)
+			return false;
+		close(writer->fds[i]);
+		writer->fds[i] = fd;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, writer->ow.fd))
+			return false;
+	}
 	return true;
 }
 
@@ -143,26 +186,35 @@ static inline __u64 writer_lost(const struct pause_writer *writer)
 	return lost;
 }
 
-static inline __u64 now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ULL + time.tv_nsec;
-}
-
-/* Returns the head as soon as it isn't @head any more, or @head after a while. */
+/* Returns the head as soon as it isn't @head any more, or @head if the writer is gone. */
 static inline __u64 writer_wait(const struct pause_writer *writer, __u64 head)
 {
-	__u64 begin = now_ns(), now;
+	unsigned int polls = 0;
+	__u64 now;
 
 	do {
 		now = perf_overwrite_head(&writer->ow);
-	} while (now == head && now_ns() - begin < 5000000000ULL);
+	} while (now == head && (++polls % 4096 || is_alive(writer->pid)));
 	return now;
 }
 
-/* Whether this is a record of the writer's, with all that belongs to it. */
+/* Returns when the writer has met its paused buffer again. False if it is gone. */
+static inline bool writer_meets_pause(const struct pause_writer *writer)
+{
+	/* The last event's sample is the last that a fault makes. */
+	int fd = writer->fds[writer->nr_fds - 1];
+	__u64 lost = lost_count(fd);
+
+	while (lost_count(fd) == lost)
+		if (!is_alive(writer->pid))
+			return false;
+	return true;
+}
+
+/*
+ * Whether this is a record of the writer's, with all that belongs to it. Events of a
+ * CPU have other tasks' samples, too.
+ */
 static inline bool writer_made(const struct pause_writer *writer,
 			       const struct perf_event_header *header)
 {
@@ -178,6 +230,10 @@ static inline bool writer_made(const struct pause_writer *writer,
 		return true;
 	if (header->size != sizeof(*sample) || sample->stack_size != sizeof(sample->stack))
 		return false;
+	if (writer->events == WRITER_OF_CPU &&
+	    (sample->addr < fault_address(area, 0) ||
+	     sample->addr > fault_address(area, area->pages - 1)))
+		return true;
 
 	/* The page tells the number but for the round, which the stack tells. */
 	seq = sample->stack[sizeof(sample->stack) / sizeof(__u64) - 1] >> 32;

@@ -168,9 +168,8 @@ static inline int perf_overwrite_unmap(struct perf_overwrite *ow)
  * event that writes to the buffer will do.
  *
  * Where perf_overwrite_freezes(), when this has returned 0 no writer is in flight,
- * and neither data_head nor the data changes until the buffer is resumed. It is -1 with
- * errno ETIMEDOUT if a writer didn't get done; the buffer is paused then, and this
- * may be called again.
+ * and neither data_head nor the data changes until the buffer is resumed. For events
+ * of tasks that takes some milliseconds: see perf_overwrite_pause_start().
  *
  * Elsewhere see perf_overwrite_drain().
  */

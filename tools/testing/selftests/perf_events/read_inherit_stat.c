@@ -14,6 +14,10 @@
 
 #define FAULTS		20
 #define STORM_TASKS	400
+#define STORM_PAGES	512
+/* Events of one task, and the tasks that exit with them. */
+#define MANY_EVENTS	64
+#define MANY_TASKS	10
 
 struct sample_id {
 	__u32	pid, tid;
@@ -36,6 +40,13 @@ struct read_record {
 
 struct sample_record {
 	struct perf_event_header	header;
+	struct sample_id		sample_id;
+};
+
+/* A PERF_RECORD_LOST with its sample_id. */
+struct told_record {
+	struct perf_event_header	header;
+	__u64				id, lost;
 	struct sample_id		sample_id;
 };
 
@@ -148,7 +159,7 @@ FIXTURE_SETUP(read_inherit_stat)
 	self->fd = open_event(_metadata, &attr, 0, self->cpu);
 	if (self->fd < 0)
 		return;
-	ASSERT_EQ(0, perf_overwrite_map(&self->reader.ow, self->fd, 512, true));
+	ASSERT_EQ(0, perf_overwrite_map(&self->reader.ow, self->fd, STORM_PAGES, true));
 
 	/*
 	 * A switch from a task to its child exchanges their events, if they are
@@ -204,6 +215,35 @@ TEST_F(read_inherit_stat, never_there)
 	EXPECT_EQ(NULL, next_record(&self->reader));
 }
 
+/* What was lost is told by the next record, and is about the same task. */
+TEST_F(read_inherit_stat, lost_names_task)
+{
+	const struct told_record *told = (const struct told_record *)space;
+	struct perf_event_header *record;
+	pid_t pid;
+
+	ASSERT_EQ(0, perf_overwrite_pause(self->fd));
+	run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS, self->elsewhere));
+	ASSERT_EQ(0, perf_overwrite_resume(self->fd));
+	EXPECT_EQ(NULL, next_record(&self->reader));
+
+	pid = fork_task(&self->area, self->cpu, FAULTS, self->elsewhere);
+	run_task(_metadata, pid);
+	record = next_record(&self->reader);
+	ASSERT_NE(NULL, record);
+	ASSERT_EQ(PERF_RECORD_LOST, record->type);
+	ASSERT_EQ(sizeof(*told), record->size);
+	EXPECT_EQ(1, told->lost);
+	EXPECT_EQ(pid, told->sample_id.pid);
+	EXPECT_EQ(pid, told->sample_id.tid);
+
+	record = next_record(&self->reader);
+	ASSERT_NE(NULL, record);
+	ASSERT_EQ(PERF_RECORD_READ, record->type);
+	EXPECT_EQ(pid, ((struct read_record *)record)->sample_id.pid);
+	EXPECT_EQ(NULL, next_record(&self->reader));
+}
+
 static __u64 lost_records(int fd)
 {
 	struct counts counts;
@@ -248,43 +288,87 @@ TEST_F(read_inherit_stat, cpu_offline)
 }
 
 /*
+ * Makes faults all the time, but not too many before the buffer was emptied again,
+ * if there is a count of that.
+ */
+static void make_faults(struct fault_area *area, int cpu, const unsigned long *emptied)
+{
+	const unsigned long room = STORM_PAGES * area->page_size / sizeof(struct sample_record);
+	unsigned long seen = 0, made = 0;
+
+	/* It must not outlive a test that fails. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (go_to_cpu(cpu))
+		_exit(1);
+	raise(SIGSTOP);
+	for (unsigned int seq = 0; ; seq++, made++) {
+		unsigned long now;
+
+		while (emptied && made > room / 4) {
+			now = __atomic_load_n(emptied, __ATOMIC_ACQUIRE);
+			if (now != seen)
+				made = 0;
+			seen = now;
+		}
+		make_fault(area, seq);
+	}
+}
+
+/* A task that makes samples in the buffer of @fd all the time, and its event. */
+static pid_t start_sampler(struct __test_metadata *_metadata, struct fault_area *area,
+			   int cpu, int fd, int *sampler,
+			   const unsigned long *emptied)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
+	int status;
+	pid_t busy;
+
+	/* Not inherited from here: it has nothing to do with the event itself. */
+	busy = fork();
+	ASSERT_LE(0, busy);
+	if (!busy)
+		make_faults(area, cpu, emptied);
+	ASSERT_EQ(busy, waitpid(busy, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	attr.sample_id_all = 1;
+	attr.write_backward = 0;
+	attr.disabled = 0;
+	*sampler = open_event(_metadata, &attr, busy, cpu);
+	ASSERT_LE(0, *sampler);
+	ASSERT_EQ(0, ioctl(*sampler, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	ASSERT_EQ(0, kill(busy, SIGCONT));
+	return busy;
+}
+
+/*
  * One task makes samples all the time where the event counts, others come and
  * go. The buffer is to stay readable, and all of them are to be told.
  */
 TEST_F(read_inherit_stat, storm)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
-	unsigned long reads = 0, samples = 0;
+	unsigned long tasks = 0, reads = 0, samples = 0, *emptied;
 	struct perf_event_header *record;
+	bool over = false;
 	pid_t busy;
 	int fd;
 
-	/* Not inherited from here: it has nothing to do with the event itself. */
-	busy = fork();
-	ASSERT_LE(0, busy);
-	if (!busy) {
-		/* It must not outlive a test that fails. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (go_to_cpu(self->cpu))
-			_exit(1);
-		for (unsigned int seq = 0; ; seq++)
-			make_fault(&self->area, seq);
-	}
-	attr.sample_id_all = 1;
-	attr.write_backward = 0;
-	attr.disabled = 0;
-	fd = open_event(_metadata, &attr, busy, self->cpu);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, self->fd));
+	emptied = mmap(NULL, sizeof(*emptied), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, emptied);
 
-	for (int i = 0; i <= STORM_TASKS; i++) {
-		if (i < STORM_TASKS) {
+	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, emptied);
+	while (!over) {
+		if (tasks < STORM_TASKS) {
 			run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS,
 						      self->elsewhere));
-		} else {
+			tasks++;
+		} else if (samples > STORM_TASKS) {
 			ASSERT_EQ(0, kill(busy, SIGKILL));
 			ASSERT_EQ(busy, waitpid(busy, NULL, 0));
+			over = true;
+		} else {
+			ASSERT_TRUE(is_alive(busy));
 		}
 		while ((record = next_record(&self->reader))) {
 			switch (record->type) {
@@ -308,12 +392,68 @@ TEST_F(read_inherit_stat, storm)
 				}
 			}
 		}
+		__atomic_store_n(emptied, *emptied + 1, __ATOMIC_RELEASE);
 	}
 	/* All that was written was read: no record is damaged, the head goes on. */
 	EXPECT_EQ(perf_overwrite_head(&self->reader.ow), self->reader.position);
 	EXPECT_EQ(STORM_TASKS + 1, reads);
 	EXPECT_LT(STORM_TASKS, samples);
 	ASSERT_EQ(0, close(fd));
+}
+
+/*
+ * A task that exits interrupts the CPU of its events once, however many there are:
+ * no sample of a task that runs there comes between their records.
+ */
+TEST_F(read_inherit_stat, all_at_once)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
+	unsigned int samples = 0, between = 0, reads = 0, tasks = 0;
+	struct perf_event_header *record;
+	int events[MANY_EVENTS - 1];
+	__u32 pid = 0;
+	pid_t busy;
+	int fd;
+
+	attr.sample_period = 0;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			   PERF_FORMAT_LOST;
+	attr.sample_id_all = 1;
+	attr.write_backward = 0;
+	attr.inherit = 1;
+	attr.inherit_stat = 1;
+	attr.disabled = 0;
+	for (int i = 0; i < MANY_EVENTS - 1; i++) {
+		events[i] = open_event(_metadata, &attr, 0, self->cpu);
+		ASSERT_LE(0, events[i]);
+		ASSERT_EQ(0, ioctl(events[i], PERF_EVENT_IOC_SET_OUTPUT, self->fd));
+	}
+	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, NULL);
+
+	for (int i = 0; i < MANY_TASKS; i++) {
+		run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS, self->elsewhere));
+		while ((record = next_record(&self->reader))) {
+			if (record->type != PERF_RECORD_READ) {
+				ASSERT_NE(PERF_RECORD_LOST, record->type);
+				samples += record->type == PERF_RECORD_SAMPLE;
+				between += reads % MANY_EVENTS != 0;
+				continue;
+			}
+			tasks += ((struct read_record *)record)->pid != pid;
+			pid = ((struct read_record *)record)->pid;
+			reads++;
+		}
+	}
+	ASSERT_EQ(0, kill(busy, SIGKILL));
+	ASSERT_EQ(busy, waitpid(busy, NULL, 0));
+	EXPECT_EQ(MANY_TASKS * MANY_EVENTS, reads);
+	EXPECT_EQ(MANY_TASKS, tasks);
+	EXPECT_LT(0, samples);
+	EXPECT_EQ(0, between);
+	ASSERT_EQ(0, close(fd));
+	for (int i = 0; i < MANY_EVENTS - 1; i++)
+		ASSERT_EQ(0, close(events[i]));
 }
 
 TEST_HARNESS_MAIN

@@ -117,7 +117,7 @@ static size_t record_size(size_t data_size)
 }
 
 static void set_up(struct __test_metadata *_metadata, struct output *test,
-		   bool backward, bool writable, size_t large, size_t stack)
+		   bool backward, bool writable, size_t large, size_t stack, bool registers)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -135,6 +135,10 @@ static void set_up(struct __test_metadata *_metadata, struct output *test,
 		attr.sample_stack_user = stack;
 		if (lacks_stack_dump(attr, 0))
 			SKIP(return, "no dumps of the user's stack on this architecture");
+	}
+	if (registers) {
+		attr.sample_type |= PERF_SAMPLE_REGS_INTR;
+		attr.sample_regs_intr = 1;
 	}
 	if (access("/proc/sys/kernel/unprivileged_bpf_disabled", F_OK))
 		SKIP(return, "no BPF in this kernel");
@@ -295,7 +299,8 @@ FIXTURE_VARIANT_ADD(sample_too_large, backward_readonly_131060)
 
 FIXTURE_SETUP(sample_too_large)
 {
-	set_up(_metadata, &self->test, variant->backward, variant->writable, variant->size, 0);
+	set_up(_metadata, &self->test, variant->backward, variant->writable, variant->size, 0,
+	       false);
 }
 
 FIXTURE_TEARDOWN(sample_too_large)
@@ -317,7 +322,7 @@ static void check_refused(struct __test_metadata *_metadata, struct output *test
 	__u64 head = perf_overwrite_head(&test->ow), lost = lost_count(test->event);
 
 	memcpy(test->before, test->ow.data, test->ow.size);
-	ASSERT_EQ(-E2BIG, output(_metadata, test, &test->large, -1));
+	ASSERT_EQ(-EMSGSIZE, output(_metadata, test, &test->large, -1));
 	ASSERT_EQ(head, perf_overwrite_head(&test->ow));
 	ASSERT_EQ(0, memcmp(test->before, test->ow.data, test->ow.size));
 	ASSERT_EQ(lost + 1, lost_count(test->event));
@@ -437,7 +442,8 @@ FIXTURE_VARIANT_ADD(sample_fits, backward_readonly_padded)
 
 FIXTURE_SETUP(sample_fits)
 {
-	set_up(_metadata, &self->test, variant->backward, variant->writable, variant->size, 0);
+	set_up(_metadata, &self->test, variant->backward, variant->writable, variant->size, 0,
+	       false);
 }
 
 FIXTURE_TEARDOWN(sample_fits)
@@ -481,16 +487,20 @@ FIXTURE(sample_stack)
 	struct output	test;
 };
 
+/* A register, and in front of it which kind of registers it is of. */
+#define REGISTERS	(2 * sizeof(__u64))
+
 /*
- * What precedes the dump of the stack has @used bytes. The dump, STACK bytes if
- * there is room for it, takes 8 bytes for its size, and if that isn't 0 as many
- * for how much of it was there to be dumped.
+ * What precedes the dump of the stack has @used bytes, what follows it @after: none,
+ * or REGISTERS. The dump, STACK bytes if there is room for it, takes 8 bytes for its
+ * size, and if that isn't 0 as many for how much of it was there to be dumped.
  */
 FIXTURE_VARIANT(sample_stack)
 {
 	bool	backward;
 	size_t	used;
 	size_t	dump;
+	size_t	after;
 	bool	fits;
 };
 
@@ -560,6 +570,43 @@ FIXTURE_VARIANT_ADD(sample_stack, backward_left_out)
 	.fits = true,
 };
 
+/* What follows the dump has its room, whatever is left for that. */
+FIXTURE_VARIANT_ADD(sample_stack, forward_whole_and_registers)
+{
+	.backward = false,
+	.used = 1024,
+	.dump = STACK,
+	.after = REGISTERS,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(sample_stack, forward_cut_for_registers)
+{
+	.backward = false,
+	.used = 60000,
+	.dump = RECORD_MAX - 60000 - 16 - REGISTERS,
+	.after = REGISTERS,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(sample_stack, backward_cut_for_registers)
+{
+	.backward = true,
+	.used = 60000,
+	.dump = RECORD_MAX - 60000 - 16 - REGISTERS,
+	.after = REGISTERS,
+	.fits = true,
+};
+
+FIXTURE_VARIANT_ADD(sample_stack, backward_left_out_for_registers)
+{
+	.backward = true,
+	.used = RECORD_MAX - 8 - REGISTERS,
+	.dump = 0,
+	.after = REGISTERS,
+	.fits = true,
+};
+
 /* Not even the size of the dump, 0, has a place. */
 FIXTURE_VARIANT_ADD(sample_stack, forward_too_large)
 {
@@ -580,7 +627,7 @@ FIXTURE_VARIANT_ADD(sample_stack, backward_too_large)
 FIXTURE_SETUP(sample_stack)
 {
 	set_up(_metadata, &self->test, variant->backward, false,
-	       variant->used - DATA_OFFSET, STACK);
+	       variant->used - DATA_OFFSET, STACK, variant->after);
 }
 
 FIXTURE_TEARDOWN(sample_stack)
@@ -595,15 +642,18 @@ TEST_F(sample_stack, takes_the_rest)
 	size_t size = variant->used + sizeof(__u64);
 	struct output *test = &self->test;
 	__u64 stack_size;
+	struct perf_overwrite_walk walk;
+	size_t end;
 
 	if (variant->dump)
 		size += variant->dump + sizeof(__u64);
+	end = size / sizeof(*space);
+	size += variant->after;
 	for (int i = 0; i < TRIES; i++) {
 		__u64 older = perf_overwrite_head(&test->ow);
-		struct perf_overwrite_walk walk;
 
 		memcpy(test->before, test->ow.data, test->ow.size);
-		ASSERT_EQ(variant->fits ? 0 : -E2BIG,
+		ASSERT_EQ(variant->fits ? 0 : -EMSGSIZE,
 			  output(_metadata, test, &test->large, i));
 		if (!variant->fits) {
 			ASSERT_EQ(0, perf_overwrite_head(&test->ow));
@@ -620,9 +670,20 @@ TEST_F(sample_stack, takes_the_rest)
 		ASSERT_EQ(variant->dump, stack_size);
 		/* As much of it as was there is told at the end. */
 		ASSERT_TRUE(!variant->dump ||
-			    space[size / sizeof(*space) - 1] <= variant->dump);
+			    space[end - 1] <= variant->dump);
+		ASSERT_TRUE(!variant->after || space[end] == PERF_SAMPLE_REGS_ABI_32 ||
+			    space[end] == PERF_SAMPLE_REGS_ABI_64);
 	}
 	ASSERT_EQ(variant->fits ? 0 : TRIES, lost_count(test->event));
+
+	/* None of them is on another's place. */
+	begin_since(&walk, &test->ow, 0, variant->backward);
+	for (int i = 0; variant->fits && i < TRIES; i++) {
+		ASSERT_NE(NULL, perf_overwrite_next(&walk, space));
+		ASSERT_EQ(PERF_RECORD_SAMPLE, record->type);
+		ASSERT_EQ(size, record->size);
+	}
+	ASSERT_EQ(0, walk.left);
 }
 
 #define MAX_STACK_FILE	"/proc/sys/kernel/perf_event_max_stack"

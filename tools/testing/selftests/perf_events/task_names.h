@@ -2,10 +2,18 @@
 /*
  * What the flight recorder knows about records that are no samples, and about
  * the names of tasks, which it has from them.
+ *
+ * A name belongs to a task at a time: of a snapshot's records, each is shown with
+ * the name that its task had when it was written, whatever became of the task until
+ * it is printed. What tells of the names doesn't stand among those records, where
+ * it would be overwritten, but in buffers of its own that are read to the end: when
+ * they fill up, and when a snapshot was taken. Tasks that are older than the
+ * recording are looked up in /proc when it begins.
  */
 #ifndef _SELFTESTS_TASK_NAMES_H
 #define _SELFTESTS_TASK_NAMES_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,79 +23,180 @@
 
 #define TASK_NAME_SIZE	17
 
-/*
- * The names of tasks, as far as records told them: a hash table with open
- * addressing which forgets a name for a newer one when it has no place left.
- * The snapshot that told a name is kept: a later one may have been overwritten
- * before the next snapshot.
- */
-#define TASK_NAMES_SLOTS	4096
-#define TASK_NAMES_PROBES	8
-
-struct task_names {
-	unsigned long		snapshot;
-	struct {
-		__u32		tid;
-		unsigned long	snapshot;
-		char		name[TASK_NAME_SIZE];
-	} slots[TASK_NAMES_SLOTS];
+/* From then on the task has this name, or that of its parent, or is gone. */
+struct task_name {
+	__u64	time;
+	__u32	tid;
+	__u32	parent;		/* 0 if it has a name of its own */
+	bool	gone;
+	char	name[TASK_NAME_SIZE];
 };
 
-static inline void set_task_name(struct task_names *names, __u32 tid, const char *name)
+/* How many of these are kept at least before some are forgotten. */
+#define TASK_NAMES_MIN	65536
+
+/* All that was told. */
+struct task_names {
+	struct task_name	*names;
+	size_t			count, room, limit;
+	bool			sorted;
+};
+
+static inline int compare_task_names(const void *one, const void *other)
 {
-	unsigned int slot = tid % TASK_NAMES_SLOTS;
+	const struct task_name *a = one, *b = other;
 
-	for (int i = 0; i < TASK_NAMES_PROBES; i++) {
-		unsigned int other = (tid + i) % TASK_NAMES_SLOTS;
-
-		if (!names->slots[other].tid || names->slots[other].tid == tid) {
-			slot = other;
-			break;
-		}
-	}
-	names->slots[slot].tid = tid;
-	names->slots[slot].snapshot = names->snapshot;
-	snprintf(names->slots[slot].name, TASK_NAME_SIZE, "%s", name);
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return 0;
 }
 
-static inline bool read_task_name(__u32 tid, char name[TASK_NAME_SIZE])
+static inline int compare_times(const void *one, const void *other)
 {
-	char path[64];
-	bool read;
-	FILE *file;
+	__u64 a = *(const __u64 *)one, b = *(const __u64 *)other;
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false;
-	read = fgets(name, TASK_NAME_SIZE, file);
-	if (read)
-		name[strcspn(name, "\n")] = '\0';
-	fclose(file);
-	return read;
+	return a < b ? -1 : a > b;
+}
+
+static inline void sort_task_names(struct task_names *names)
+{
+	if (!names->sorted)
+		qsort(names->names, names->count, sizeof(*names->names), compare_task_names);
+	names->sorted = true;
 }
 
 /*
- * What the task is called: by a record of this snapshot, else by /proc, else,
- * if it has gone, by an earlier record.
+ * What is known of the task at this time: the latest that isn't later and isn't its
+ * end, as a task may write records after that. NULL if nothing is.
  */
-static inline void find_task_name(const struct task_names *names, __u32 tid,
-				  char name[TASK_NAME_SIZE])
+static inline const struct task_name *task_name_at(const struct task_names *names,
+						   __u32 tid, __u64 time)
 {
-	const char *told = tid ? "?" : "<idle>";
-	unsigned long snapshot = 0;
+	size_t begin = 0, end = names->count;
 
-	for (int i = 0; tid && i < TASK_NAMES_PROBES; i++) {
-		unsigned int slot = (tid + i) % TASK_NAMES_SLOTS;
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+		const struct task_name *name = &names->names[middle];
 
-		if (names->slots[slot].tid == tid) {
-			told = names->slots[slot].name;
-			snapshot = names->slots[slot].snapshot;
-			break;
-		}
+		if (name->tid < tid || (name->tid == tid && name->time <= time))
+			begin = middle + 1;
+		else
+			end = middle;
 	}
-	if (!tid || snapshot == names->snapshot || !read_task_name(tid, name))
-		snprintf(name, TASK_NAME_SIZE, "%s", told);
+	while (begin-- && names->names[begin].tid == tid)
+		if (!names->names[begin].gone)
+			return &names->names[begin];
+	return NULL;
+}
+
+/*
+ * What the task was called at this time. A new one is called like its parent. The
+ * names have to be sorted.
+ */
+static inline const char *find_task_name(const struct task_names *names, __u32 tid,
+					 __u64 time)
+{
+	const struct task_name *name = task_name_at(names, tid, time);
+
+	/* Parents were there before: this ends, whatever was told. */
+	while (name && name->parent)
+		name = name->time ? task_name_at(names, name->parent, name->time - 1) : NULL;
+	if (!tid)
+		return "<idle>";
+	return name ? name->name : "?";
+}
+
+/*
+ * Makes room: of what is older than the newer half, forgets the names that their
+ * tasks don't have any more, and the tasks that are gone.
+ */
+static inline void forget_task_names(struct task_names *names)
+{
+	__u64 *times = malloc(names->count * sizeof(*times)), old = 0;
+	size_t kept = 0;
+
+	sort_task_names(names);
+	for (size_t i = 0; i < names->count; i++) {
+		struct task_name *name = &names->names[i];
+
+		if (name->parent) {
+			snprintf(name->name, sizeof(name->name), "%s",
+				 find_task_name(names, name->tid, name->time));
+			name->parent = 0;
+		}
+		if (times)
+			times[i] = name->time;
+	}
+	if (times) {
+		qsort(times, names->count, sizeof(*times), compare_times);
+		old = times[names->count / 2];
+	}
+	free(times);
+
+	for (size_t i = 0; i < names->count; i++) {
+		const struct task_name *next = &names->names[i + 1];
+
+		if (i + 1 < names->count && next->tid == names->names[i].tid) {
+			if (next->time <= old)
+				continue;
+		} else if (names->names[i].gone && names->names[i].time <= old) {
+			continue;
+		}
+		names->names[kept++] = names->names[i];
+	}
+	names->count = kept;
+	/* There may be so many tasks. */
+	names->limit = kept > TASK_NAMES_MIN / 2 ? 2 * kept : TASK_NAMES_MIN;
+}
+
+static inline void add_task_name(struct task_names *names, const struct task_name *name)
+{
+	if (!names->limit)
+		names->limit = TASK_NAMES_MIN;
+	if (names->count >= names->limit)
+		forget_task_names(names);
+	if (names->count == names->room) {
+		names->room = names->room ? 2 * names->room : 1024;
+		names->names = resize(names->names, names->room * sizeof(*names->names));
+	}
+	names->names[names->count++] = *name;
+	names->sorted = false;
+}
+
+/* Adds the names that all tasks have now, as of @time. */
+static inline void read_task_names(struct task_names *names, __u64 time)
+{
+	struct dirent *process, *thread;
+	DIR *processes, *threads;
+	char path[64], line[64];
+
+	processes = opendir("/proc");
+	while (processes && (process = readdir(processes))) {
+		snprintf(path, sizeof(path), "/proc/%.20s/task", process->d_name);
+		if (process->d_name[0] < '0' || process->d_name[0] > '9')
+			continue;
+		threads = opendir(path);
+		while (threads && (thread = readdir(threads))) {
+			struct task_name name = {
+				.time = time,
+				.tid = strtoul(thread->d_name, NULL, 10),
+			};
+
+			snprintf(path, sizeof(path), "/proc/%u/comm", name.tid);
+			if (!name.tid)
+				continue;
+			read_line(path, line, sizeof(line));
+			snprintf(name.name, sizeof(name.name), "%.*s", TASK_NAME_SIZE - 1, line);
+			if (line[0])
+				add_task_name(names, &name);
+		}
+		if (threads)
+			closedir(threads);
+	}
+	if (processes)
+		closedir(processes);
 }
 
 /* The records that are no samples, without what sample_id_all adds. */
@@ -128,20 +237,30 @@ static inline __u64 lost_records(const struct perf_event_header *header)
 	return side_band(header).lost.lost;
 }
 
-/* Learns what the record tells about the names of tasks. */
+/* Learns what the record, which was written at @time, tells about the names of tasks. */
 static inline void note_task_name(struct task_names *names,
-				  const struct perf_event_header *header)
+				  const struct perf_event_header *header, __u64 time)
 {
 	union side_band record = side_band(header);
-	char name[TASK_NAME_SIZE];
+	struct task_name name = { .time = time };
 
-	if (header->type == PERF_RECORD_COMM) {
-		set_task_name(names, record.comm.tid, record.comm.name);
-	} else if (header->type == PERF_RECORD_FORK) {
-		/* A new task is called like the one that made it. */
-		find_task_name(names, record.task.ptid, name);
-		set_task_name(names, record.task.tid, name);
+	switch (header->type) {
+	case PERF_RECORD_COMM:
+		name.tid = record.comm.tid;
+		snprintf(name.name, sizeof(name.name), "%s", record.comm.name);
+		break;
+	case PERF_RECORD_FORK:
+		name.tid = record.task.tid;
+		name.parent = record.task.ptid;
+		break;
+	case PERF_RECORD_EXIT:
+		name.tid = record.task.tid;
+		name.gone = true;
+		break;
+	default:
+		return;
 	}
+	add_task_name(names, &name);
 }
 
 static inline void print_side_band(const struct perf_event_header *header)

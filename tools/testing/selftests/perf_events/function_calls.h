@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counts how often each CPU is interrupted to call one function of the kernel. What
+ * else interrupts it, on a busy machine, isn't counted.
+ */
+#ifndef _SELFTESTS_FUNCTION_CALLS_H
+#define _SELFTESTS_FUNCTION_CALLS_H
+
+#include "overwrite_test.h"
+
+/* The address of a function, 0 if there is none or if it isn't shown. */
+static inline unsigned long kernel_function(const char *name)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long address, found = 0;
+	char type, symbol[256];
+
+	while (file && !found && fscanf(file, "%lx %c %255s%*[^\n]", &address, &type, symbol) == 3)
+		if ((type == 't' || type == 'T') && !strcmp(symbol, name))
+			found = address;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The type of a tracepoint's event, or -1. */
+static inline long long tracepoint_id(const char *group, const char *name)
+{
+	static const char * const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	long long id = -1;
+
+	for (int i = 0; i < 2 && id < 0; i++) {
+		char path[256];
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/events/%s/%s/id", roots[i], group, name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%lld", &id) != 1)
+			id = -1;
+		fclose(file);
+	}
+	return id;
+}
+
+/*
+ * Opens a counter of the interrupts of @cpu that call the function @name: a read() of
+ * it returns a __u64. Returns -1 with errno set, ENOENT on kernels that lack the
+ * tracepoint, the function, or a name for it that may be seen.
+ *
+ * A CPU that calls the function for itself does so with no descriptor of a call.
+ */
+static inline int open_function_calls(const char *name, int cpu)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT };
+	long long id = tracepoint_id("csd", "csd_function_entry");
+	unsigned long address = kernel_function(name);
+	char filter[64];
+	int fd, error;
+
+	if (id < 0 || !address) {
+		errno = ENOENT;
+		return -1;
+	}
+	attr.config = id;
+	snprintf(filter, sizeof(filter), "func == 0x%lx && csd != 0", address);
+	fd = perf_overwrite_open(&attr, -1, cpu, -1);
+	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return -1;
+	}
+	return fd;
+}
+
+#endif /* _SELFTESTS_FUNCTION_CALLS_H */

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A user without privileges has events of a task of its own, and pauses their buffer
+ * over and over. That interrupts no CPU where the user never ran, neither if the
+ * events are bound to that CPU nor if they follow the task.
+ *
+ * What else interrupts a CPU is counted in a time of equal length without pauses.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../kselftest_harness.h"
+#include "overwrite_test.h"
+
+#define PAUSES		200
+#define READS		200
+/* The pauses and the times without come in turns, so that both meet the same. */
+#define TURNS		10
+#define NOBODY		65534
+
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+/* Events of tasks of one's own, user space only: what no higher number allows. */
+#define PARANOID_MOST	2
+
+FIXTURE(pause_foreign)
+{
+	int	cpus[2];
+	pid_t	busy;
+	int	paranoid;	/* as it was, if this has changed it, or -1 */
+};
+
+FIXTURE_VARIANT(pause_foreign)
+{
+	bool	bound;
+};
+
+FIXTURE_VARIANT_ADD(pause_foreign, task_on_cpu)
+{
+	.bound = true,
+};
+
+FIXTURE_VARIANT_ADD(pause_foreign, task)
+{
+	.bound = false,
+};
+
+static int read_paranoid(void)
+{
+	FILE *file = fopen(PARANOID, "re");
+	int paranoid = PARANOID_MOST;
+
+	if (!file)
+		return paranoid;
+	if (fscanf(file, "%d", &paranoid) != 1)
+		paranoid = PARANOID_MOST;
+	fclose(file);
+	return paranoid;
+}
+
+/* Returns 0, or -1 with errno set. */
+static int write_paranoid(int paranoid)
+{
+	FILE *file = fopen(PARANOID, "we");
+	int ret;
+
+	if (!file)
+		return -1;
+	ret = fprintf(file, "%d\n", paranoid) > 0 ? 0 : -1;
+	return fclose(file) ? -1 : ret;
+}
+
+/* The function call interrupts of a CPU, -1 if nobody counts them. */
+static long count_interrupts(int cpu)
+{
+	FILE *file = fopen("/proc/interrupts", "re");
+	int column = -1, columns = 0;
+	char *line = NULL, *at;
+	long count = -1;
+	size_t size = 0;
+
+	if (!file)
+		return -1;
+	/* The columns are those of the CPUs that are online. */
+	if (getline(&line, &size, file) > 0) {
+		for (at = line; (at = strstr(at, "CPU")); columns++)
+			if (strtol(at + 3, &at, 10) == cpu)
+				column = columns;
+	}
+	while (column >= 0 && getline(&line, &size, file) > 0) {
+		if (!strstr(line, "Function call interrupts"))
+			continue;
+		at = strchr(line, ':') + 1;
+		for (int i = 0; i <= column; i++)
+			count = strtol(at, &at, 10);
+	}
+	free(line);
+	fclose(file);
+	return count;
+}
+
+FIXTURE_SETUP(pause_foreign)
+{
+	self->paranoid = -1;
+	if (allowed_cpus(self->cpus, 2) < 2)
+		SKIP(return, "needs two CPUs");
+	if (count_interrupts(self->cpus[1]) < 0)
+		SKIP(return, "/proc/interrupts doesn't count function call interrupts");
+	if (read_paranoid() > PARANOID_MOST) {
+		int paranoid = read_paranoid();
+
+		if (write_paranoid(PARANOID_MOST))
+			SKIP(return, "perf_event_paranoid is %d", paranoid);
+		self->paranoid = paranoid;
+	}
+	ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
+
+	/* A CPU that idles is spared by much that would interrupt it. */
+	self->busy = fork();
+	ASSERT_LE(0, self->busy);
+	if (!self->busy) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (go_to_cpu(self->cpus[1]))
+			_exit(1);
+		raise(SIGSTOP);
+		for (;;)
+			asm volatile("");
+	}
+	ASSERT_EQ(self->busy, waitpid(self->busy, NULL, WUNTRACED));
+	ASSERT_EQ(0, kill(self->busy, SIGCONT));
+}
+
+FIXTURE_TEARDOWN(pause_foreign)
+{
+	if (self->busy > 0) {
+		/* It has been busy to the end. */
+		ASSERT_EQ(0, waitpid(self->busy, NULL, WNOHANG));
+		kill(self->busy, SIGKILL);
+		ASSERT_EQ(self->busy, waitpid(self->busy, NULL, 0));
+	}
+	if (self->paranoid >= 0)
+		ASSERT_EQ(0, write_paranoid(self->paranoid));
+}
+
+/* What the user finds out, and leaves to those that look after it. */
+struct findings {
+	long			during, without;
+	unsigned long long	ns;
+	const char		*trouble;
+	int			error;
+};
+
+static const char *pause_as_nobody(int own_cpu, int cpu, bool bound,
+				   struct findings *findings)
+{
+	struct perf_event_attr attr = NAME_EVENT(true);
+	struct perf_overwrite ow;
+	int fd;
+
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			   setresuid(NOBODY, NOBODY, NOBODY)))
+		return "can't become nobody";
+	if (go_to_cpu(own_cpu))
+		return "can't stay on a CPU";
+	fd = perf_overwrite_open(&attr, 0, bound ? cpu : -1, -1);
+	if (fd < 0)
+		return "perf_event_open";
+	if (perf_overwrite_map(&ow, fd, 1, false))
+		return "mmap";
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		unsigned long long begin = now_ns(), length;
+		long before = count_interrupts(cpu), now;
+
+		for (int i = 0; i < PAUSES / TURNS; i++)
+			if (perf_overwrite_pause_start(fd) || perf_overwrite_pause(fd) ||
+			    perf_overwrite_resume(fd))
+				return "PERF_EVENT_IOC_PAUSE_OUTPUT";
+		length = now_ns() - begin;
+		now = count_interrupts(cpu);
+		findings->during += now - before;
+		findings->ns += length;
+
+		for (begin = now_ns(); now_ns() - begin < length; )
+			usleep(100);
+		findings->without += count_interrupts(cpu) - now;
+	}
+	return NULL;
+}
+
+TEST_F(pause_foreign, interrupts_nobody)
+{
+	struct findings *findings = mmap(NULL, sizeof(*findings), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t pid;
+
+	ASSERT_NE(MAP_FAILED, findings);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		findings->trouble = pause_as_nobody(self->cpus[0], self->cpus[1],
+						    variant->bound, findings);
+		findings->error = errno;
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(NULL, findings->trouble) {
+		TH_LOG("%s: %s", findings->trouble, strerror(findings->error));
+	}
+	TH_LOG("%d pauses, of %llu us each: %ld interrupts, %ld in as long a time without",
+	       PAUSES, findings->ns / 1000 / PAUSES, findings->during, findings->without);
+	EXPECT_GT(findings->without + PAUSES / 4, findings->during);
+}
+
+/* That the count tells anything: to read an event of all tasks there takes one. */
+TEST_F(pause_foreign, interrupts_are_counted)
+{
+	struct perf_event_attr attr = NAME_EVENT(true);
+	struct event_counts counts;
+	long before;
+	int fd;
+
+	fd = open_event(_metadata, &attr, -1, self->cpus[1]);
+	if (fd < 0)
+		return;
+	before = count_interrupts(self->cpus[1]);
+	for (int i = 0; i < READS; i++)
+		ASSERT_EQ(sizeof(counts), read(fd, &counts, sizeof(counts)));
+	EXPECT_LE(before + READS, count_interrupts(self->cpus[1]));
+	ASSERT_EQ(0, close(fd));
+}
+
+TEST_HARNESS_MAIN
