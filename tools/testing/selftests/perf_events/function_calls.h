@@ -23,29 +23,6 @@ static inline unsigned long kernel_function(const char *name)
 	return found;
 }
 
-/* The type of a tracepoint's event, or -1. */
-static inline long long tracepoint_id(const char *group, const char *name)
-{
-	static const char * const roots[] = {
-		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
-	};
-	long long id = -1;
-
-	for (int i = 0; i < 2 && id < 0; i++) {
-		char path[256];
-		FILE *file;
-
-		snprintf(path, sizeof(path), "%s/events/%s/%s/id", roots[i], group, name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fscanf(file, "%lld", &id) != 1)
-			id = -1;
-		fclose(file);
-	}
-	return id;
-}
-
 /*
  * Opens a counter of the interrupts of @cpu that call the function @name: a read() of
  * it returns a __u64. Returns -1 with errno set, ENOENT on kernels that lack the

@@ -320,6 +320,29 @@ static inline int set_online(int cpu, bool online)
 	return ret;
 }
 
+/* The attr.config of a tracepoint's event, or -1 if tracefs doesn't show the tracepoint. */
+static inline long long tracepoint_id(const char *group, const char *name)
+{
+	static const char * const roots[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	long long id = -1;
+
+	for (int i = 0; i < 2 && id < 0; i++) {
+		char path[256];
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/events/%s/%s/id", roots[i], group, name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%lld", &id) != 1)
+			id = -1;
+		fclose(file);
+	}
+	return id;
+}
+
 static inline __u64 lost_count(int fd)
 {
 	struct event_counts counts;

@@ -88,27 +88,6 @@ FIXTURE_VARIANT_ADD(pause_unseen, exit_records)
 	.bound = false,
 };
 
-/* The type of the tracepoint's event, -1 if there is none to be seen. */
-static __u64 sched_waking_id(void)
-{
-	static const char * const paths[] = {
-		"/sys/kernel/tracing/events/sched/sched_waking/id",
-		"/sys/kernel/debug/tracing/events/sched/sched_waking/id",
-	};
-	long long id = -1;
-
-	for (int i = 0; i < 2 && id < 0; i++) {
-		FILE *file = fopen(paths[i], "re");
-
-		if (!file)
-			continue;
-		if (fscanf(file, "%lld", &id) != 1)
-			id = -1;
-		fclose(file);
-	}
-	return id;
-}
-
 /* Two tasks on one CPU that wake each other, and sleep in between. */
 static void play(int from, int to)
 {
@@ -166,7 +145,7 @@ static struct perf_event_attr attr_of(enum maker maker)
 		break;
 	case WAKER_SAMPLES:
 		attr.type = PERF_TYPE_TRACEPOINT;
-		attr.config = sched_waking_id();
+		attr.config = tracepoint_id("sched", "sched_waking");
 		break;
 	case SWITCH_RECORDS:
 	case EXIT_RECORDS:

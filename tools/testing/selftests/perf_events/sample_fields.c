@@ -110,26 +110,6 @@ FIXTURE_VARIANT_ADD(sample_fields, backward_syscall)
 	.backward = true,
 };
 
-static long long sys_enter_id(void)
-{
-	static const char * const paths[] = {
-		"/sys/kernel/tracing/events/raw_syscalls/sys_enter/id",
-		"/sys/kernel/debug/tracing/events/raw_syscalls/sys_enter/id",
-	};
-	long long id = -1;
-
-	for (int i = 0; i < 2 && id < 0; i++) {
-		FILE *file = fopen(paths[i], "r");
-
-		if (!file)
-			continue;
-		if (fscanf(file, "%lld", &id) != 1)
-			id = -1;
-		fclose(file);
-	}
-	return id;
-}
-
 /* What these fields need besides their bits. */
 static struct perf_event_attr with_fields(struct perf_event_attr attr, __u64 bits)
 {
@@ -160,7 +140,7 @@ FIXTURE_SETUP(sample_fields)
 		break;
 	case SYSCALL:
 		attr->type = PERF_TYPE_TRACEPOINT;
-		attr->config = sys_enter_id();
+		attr->config = tracepoint_id("raw_syscalls", "sys_enter");
 		if (attr->config == (__u64)-1)
 			SKIP(return, "no tracepoint raw_syscalls:sys_enter to be seen");
 		break;

@@ -200,26 +200,6 @@ TEST_F(sample_ids, seen_from_around_a_namespace)
 	ASSERT_EQ(0, close(go[1]));
 }
 
-static long long sched_switch_id(void)
-{
-	static const char * const paths[] = {
-		"/sys/kernel/tracing/events/sched/sched_switch/id",
-		"/sys/kernel/debug/tracing/events/sched/sched_switch/id",
-	};
-	long long id = -1;
-
-	for (int i = 0; i < 2 && id < 0; i++) {
-		FILE *file = fopen(paths[i], "r");
-
-		if (!file)
-			continue;
-		if (fscanf(file, "%lld", &id) != 1)
-			id = -1;
-		fclose(file);
-	}
-	return id;
-}
-
 static void *return_at_once(void *arg)
 {
 	return arg;
@@ -236,7 +216,7 @@ TEST_F(sample_ids, of_a_thread_that_has_exited)
 		.write_backward	= 1,
 		.disabled	= 1,
 	};
-	long long id = sched_switch_id();
+	long long id = tracepoint_id("sched", "sched_switch");
 	int cpu = pin_to_cpu(), fd;
 	struct perf_overwrite_walk walk;
 	struct ids_record *record;
