@@ -366,4 +366,39 @@ static inline void consume(struct buffer *b)
 		__atomic_store_n(&b->user->data_tail, b->user->data_head, __ATOMIC_RELEASE);
 }
 
+static inline void go_to_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("can't go to CPU %d: %s", cpu, strerror(errno));
+}
+
+/* Function call interrupts of all CPUs so far. */
+static inline unsigned long function_calls(void)
+{
+	FILE *f = fopen("/proc/interrupts", "r");
+	unsigned long sum = 0, n;
+	int counted = 0;
+	char line[4096];
+
+	if (!f)
+		die("can't read /proc/interrupts: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		char *at = strchr(line, ':'), *end;
+
+		if (!at || !strstr(line, "Function call interrupts"))
+			continue;
+		for (at++; n = strtoul(at, &end, 10), end != at; at = end)
+			sum += n;
+		counted = 1;
+	}
+	fclose(f);
+	if (!counted)
+		die("/proc/interrupts counts no function call interrupts");
+	return sum;
+}
+
 #endif /* BENCH_H */

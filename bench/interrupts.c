@@ -45,33 +45,6 @@ static void enable_all(void)
 	ioctl_all(PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/* Function call interrupts of all CPUs so far. */
-static unsigned long interrupts(void)
-{
-	FILE *f = fopen("/proc/interrupts", "r");
-	unsigned long sum = 0;
-	char line[4096];
-
-	if (!f)
-		die("can't read /proc/interrupts: %s", strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
-		char *at = strchr(line, ':'), *end;
-
-		if (!at || !strstr(line, "Function call interrupts"))
-			continue;
-		for (at++;; at = end) {
-			unsigned long n = strtoul(at, &end, 10);
-
-			if (end == at)
-				break;
-			sum += n;
-		}
-		fclose(f);
-		return sum;
-	}
-	die("/proc/interrupts counts no function call interrupts");
-}
-
 /*
  * The least of some tries, of all buffers: what else interrupts a CPU now and then is none of
  * ours.
@@ -92,23 +65,13 @@ static void each(const char *what, void (*op)(void), void (*undo)(void), unsigne
 			unsigned long before, n;
 
 			undo();
-			before = interrupts();
+			before = function_calls();
 			op();
-			n = interrupts() - before;
+			n = function_calls() - before;
 			least = n < least ? n : least;
 		}
 		print_figure(name, least);
 	}
-}
-
-static void go_to(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("can't go to CPU %d: %s", cpu, strerror(errno));
 }
 
 static void keep_busy(int cpu)
@@ -120,7 +83,7 @@ static void keep_busy(int cpu)
 	if (child)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	go_to(cpu);
+	go_to_cpu(cpu);
 	for (;;)
 		__asm__ volatile("");
 }
@@ -132,7 +95,7 @@ int main(void)
 	if (cpus < 2)
 		die("there is one CPU: run it by scripts/bench, in a guest with several");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	go_to(0);
+	go_to_cpu(0);
 	for (int cpu = 1; cpu < cpus; cpu++)
 		keep_busy(cpu);
 	/* The buffers are those of all CPUs but this one. */
