@@ -30,8 +30,11 @@
  * What a test waits for either happens, however busy the machine is, or the test
  * hangs: no case has a time limit of its own, but this one.
  */
+#ifndef TEST_LIMIT
+#define TEST_LIMIT		1200
+#endif
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	1200
+#define TEST_TIMEOUT_DEFAULT	TEST_LIMIT
 
 #define NAME_SIZE	16
 
