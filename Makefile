@@ -22,7 +22,10 @@ VERSION ?= 1
 OLD ?=
 SIGNOFF ?=
 FROM ?= HEAD
-export FROM REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+FORM ?= pre
+TOPIC ?=
+TRAILERS ?=
+export FROM FORM TOPIC TRAILERS REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
@@ -43,6 +46,7 @@ help:
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
 	@echo 'make edit             the series as git commits in a work tree of BASE, to change it there'
 	@echo 'make save             write these commits back to series/, bases/ and the new files'
+	@echo 'make edit FORM=onstock  the topic helpers instead, on stock; make save FORM=onstock writes them'
 	@echo 'make port BASE=7.3    carry what changed on 6.12 since the last commit to another base'
 	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
@@ -50,7 +54,7 @@ help:
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
-	@echo 'TREE=$(TREE)  (of: stock fixes pre core post onstock upto-PATCH fixes-PATCH)'
+	@echo 'TREE=$(TREE)  (of: stock fixes pre core post helpers onstock upto-PATCH onstock-PATCH topic-TOPIC)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'PACKAGE=$(PACKAGE)  (a file linux-source-*.deb to use instead of the one that apt finds)'
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'

@@ -19,11 +19,20 @@ KDIR=${KDIR:-}
 PACKAGE=${PACKAGE:-}
 CONFIG=${CONFIG:-}
 
-# The topics of the series. Those of FIXES come first and apply to stock, too; CORE is the support itself.
+# The topics of the series, in the order of series/topics. Those of FIXES apply to pre and to stock. On pre
+# CORE follows, the support itself; on stock HELPERS, which lead to the same tree. BEYOND is the same on both.
 FIXES='fixes mapping'
+HELPERS='helpers'
 CORE='core'
-BEYOND='pause time-order cheaper rfc proofs'
-TOPICS="$FIXES $CORE $BEYOND"
+TOPICS=$(sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' "$ROOT/series/topics" | tr '\n' ' ')
+BEYOND=
+for topic in $TOPICS; do
+	case " $FIXES $HELPERS $CORE " in *" $topic "*) ;; *) BEYOND="${BEYOND:+$BEYOND }$topic" ;; esac
+done
+ON_PRE="$FIXES $CORE $BEYOND"
+ON_STOCK="$FIXES $HELPERS $BEYOND"
+# The last of the helpers: white space and comments, by which stock differs from core. It is never mailed.
+RESIDUE=white-space-and-comments
 
 # die TEXT: one line on stderr, then out. What is wrong comes first, what to do second.
 die()
@@ -228,14 +237,18 @@ use_base()
 		KEY=$BASE
 	fi
 	case "$TREE" in
-	stock | fixes | pre | core | post | onstock) ;;
-	upto-?* | fixes-?*)
+	stock | fixes | pre | core | post | helpers | onstock) ;;
+	topic-?*)
+		case " $ON_STOCK " in *" ${TREE#topic-} "*) ;; *)
+			die "TREE=$TREE: the topics for stock are $ON_STOCK" ;;
+		esac ;;
+	upto-?* | onstock-?*)
 		ls "$ROOT"/series/*/"${TREE#*-}.patch" "$ROOT"/bases/*/"${TREE#*-}.patch" 2> /dev/null |
 			grep -q . || die "TREE=$TREE: series/order has no patch ${TREE#*-}" ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
-	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post onstock upto-PATCH" \
-		"fixes-PATCH broken-NAME" ;;
+	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post helpers onstock upto-PATCH" \
+		"onstock-PATCH topic-TOPIC broken-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -243,7 +256,7 @@ use_base()
 	# They differ by a few lines from each other: what one built is good for the next.
 	case "$TREE" in
 	broken-*) WORK=$OUT/broken ;;
-	upto-* | fixes-*) WORK=$OUT/upto ;;
+	upto-* | onstock-* | topic-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
 	if [ -n "$CONFIG" ]; then
@@ -296,12 +309,71 @@ patch_file()
 	fi
 }
 
+# use_form: check FORM, the form of the series that is edited, and set what follows from it:
+#   FORM_TREE    the tree that its commits lead to;  FORM_START  the one that they start from
+#   FORM_TOPICS  the topics of its commits;  SAVED_TOPICS  those that scripts/save writes
+#   FORM_OPTION  scripts/read-series lists them by;  EDIT  where it is edited
+# What follows the helpers is the same as in the other form, and is edited there.
+use_form()
+{
+	case "$FORM" in
+	pre)
+		FORM_TREE=post FORM_START=pre FORM_TOPICS=$ON_PRE FORM_OPTION='' EDIT=$OUT/edit
+		SAVED_TOPICS=$ON_PRE ;;
+	onstock)
+		FORM_TREE=helpers FORM_START=stock FORM_TOPICS="$FIXES $HELPERS" FORM_OPTION=-o
+		SAVED_TOPICS=$HELPERS EDIT=$OUT/edit-onstock ;;
+	*) die "FORM=$FORM is no form of the series: there are pre and onstock" ;;
+	esac
+}
+
+# form_series: the patches of the form, as scripts/read-series prints them.
+form_series()
+{
+	# shellcheck disable=SC2086
+	"$ROOT/scripts/read-series" $FORM_OPTION > "$EDIT/read" || exit 1
+	awk -v topics="$FORM_TOPICS" 'index(" " topics " ", " " $1 " ")' "$EDIT/read"
+}
+
 # edit_inputs: a hash of what scripts/edit makes commits from and scripts/save overwrites.
 edit_inputs()
 {
-	(cd "$ROOT" && { find series "bases/$BASE" -name '*.patch' | sort; echo series/order
-		sed 's/#.*//; s/^[^ ]*//' series/order | tr ' ' '\n' | sed '/^$/d'; } |
-		xargs sha1sum | sha1sum | cut -d' ' -f1)
+	form_series | while read -r topic name files; do
+		# shellcheck disable=SC2086
+		(cd "$ROOT" && echo "$topic $name" && sha1sum "$(patch_file "$topic" "$name")" $files) < /dev/null
+	done | sha1sum | cut -d' ' -f1
+}
+
+# needs TOPIC: the topics that it needs on stock, those that these need included, in the order of ON_STOCK.
+needs()
+{
+	awk -v topic="$1" -v order="$ON_STOCK" '
+		function add(t,    i, n, f) {
+			n = split(need[t], f, " ")
+			for (i = 1; i <= n; i++)
+				if (!(f[i] in all)) { all[f[i]]; add(f[i]) }
+		}
+		{ sub(/#.*/, "") }
+		/:/ { split($0, part, ":"); gsub(/[ \t]/, "", part[1]); need[part[1]] = part[2] }
+		END {
+			add(topic)
+			n = split(order, f, " ")
+			for (i = 1; i <= n; i++)
+				if (f[i] in all) printf "%s ", f[i]
+		}' "$ROOT/series/topics"
+}
+
+# merge_trees BASE OURS THEIRS: set $tree to the merge of these commits' trees; if they conflict, which is a
+# failure, with the conflicts in it, and $tmp/merge says which.
+merge_trees()
+{
+	root=$(echo base | repo_git commit-tree "$1^{tree}")
+	ours=$(echo ours | repo_git commit-tree "$2^{tree}" -p "$root")
+	theirs=$(echo theirs | repo_git commit-tree "$3^{tree}" -p "$root")
+	merge_rc=0
+	repo_git merge-tree --write-tree "$ours" "$theirs" > "$tmp/merge" || merge_rc=1
+	tree=$(head -n 1 "$tmp/merge")
+	return $merge_rc
 }
 
 need_tools()
