@@ -24,8 +24,9 @@ SIGNOFF ?=
 FROM ?= HEAD
 FORM ?= pre
 TOPIC ?=
+CHANGES ?=
 TRAILERS ?=
-export FROM FORM TOPIC TRAILERS REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+export FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
@@ -43,7 +44,7 @@ help:
 	@echo 'make guest PROG=path  run programs there as root and exit with their status'
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
-	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them'
+	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them; TOPIC=name: of one topic'
 	@echo 'make edit             the series as git commits in a work tree of BASE, to change it there'
 	@echo 'make save             write these commits back to series/, bases/ and the new files'
 	@echo 'make edit FORM=onstock  the topic helpers instead, on stock; make save FORM=onstock writes them'
@@ -63,7 +64,9 @@ help:
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
-	@echo 'REV=$(REV) VERSION=$(VERSION) OLD=$(OLD) SIGNOFF=$(SIGNOFF)  (mails: see scripts/mails -h)'
+	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
+	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS)'
+	@echo '    (mails: see scripts/mails -h)'
 	@echo 'ONLY=$(ONLY)  (broken: of these patches only)'
 
 run check check-all check-config kunit kselftest model broken bisect bench:
