@@ -360,7 +360,7 @@ needs()
 			n = split(order, f, " ")
 			for (i = 1; i <= n; i++)
 				if (f[i] in all) printf "%s ", f[i]
-		}' "$ROOT/series/topics"
+		}' "${TOPICS_FILE:-$ROOT/series/topics}"
 }
 
 # merge_trees BASE OURS THEIRS: set $tree to the merge of these commits' trees; if they conflict, which is a
