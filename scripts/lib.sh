@@ -24,7 +24,7 @@ CONFIG=${CONFIG:-}
 FIXES='fixes mapping'
 HELPERS='helpers'
 CORE='core'
-TOPICS=$(sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' "$ROOT/series/topics" | tr '\n' ' ')
+TOPICS=$(sed -n 's|^\([a-z][a-z-]*\):.*|\1|p' "$ROOT/series/topics" | paste -sd' ')
 BEYOND=
 for topic in $TOPICS; do
 	case " $FIXES $HELPERS $CORE " in *" $topic "*) ;; *) BEYOND="${BEYOND:+$BEYOND }$topic" ;; esac
