@@ -299,6 +299,22 @@ repo_git()
 	plain_git --git-dir="$REPO" "$@"
 }
 
+# commit_as_series: have git commit by one name and at one time, so that the same input makes the same commits.
+commit_as_series()
+{
+	GIT_COMMITTER_NAME='perf overwrite series' GIT_COMMITTER_EMAIL='perf-overwrite@localhost'
+	GIT_AUTHOR_NAME=$GIT_COMMITTER_NAME GIT_AUTHOR_EMAIL=$GIT_COMMITTER_EMAIL
+	GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' GIT_AUTHOR_DATE='2026-01-01T00:00:00Z'
+	export GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE
+	export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE
+}
+
+# edit_branch: the branch of scripts/edit, one for each copy of this repository.
+edit_branch()
+{
+	echo "$(basename "$EDIT")-$(printf %s "$ROOT" | sha1sum | cut -c1-8)"
+}
+
 # patch_file TOPIC NAME: the file of this patch of the series: the base's own, or the one for all bases.
 patch_file()
 {
