@@ -25,12 +25,13 @@ FROM ?= HEAD
 FORM ?= pre
 TOPIC ?=
 CHANGES ?=
+COMPILE ?=
 TRAILERS ?=
-export FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
-	edit save port flight-recorder series mails bisect broken clean clean-cache
+	edit save port drift flight-recorder series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -49,6 +50,7 @@ help:
 	@echo 'make save             write these commits back to series/, bases/ and the new files'
 	@echo 'make edit FORM=onstock  the topic helpers instead, on stock; make save FORM=onstock writes them'
 	@echo 'make port BASE=7.3    carry what changed on 6.12 since the last commit to another base'
+	@echo 'make drift            compose the series for all kernel packages that the mirror offers: a table'
 	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
@@ -67,12 +69,13 @@ help:
 	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
 	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS)'
 	@echo '    (mails: see scripts/mails -h)'
+	@echo 'COMPILE=$(COMPILE)  (drift: 1 compiles, too)'
 	@echo 'ONLY=$(ONLY)  (broken: of these patches only)'
 
 run check check-all check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
-edit save port:
+edit save port drift:
 	@scripts/install-packages
 	@scripts/$@
 

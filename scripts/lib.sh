@@ -160,6 +160,15 @@ base_var()
 		base-var
 }
 
+# base_of PACKAGE: the base that covers its kernels.
+base_of()
+{
+	for b in $(bases); do
+		case " $(BASE=$b base_var PACKAGES) " in *" $1 "*) echo "$b"; return ;; esac
+	done
+	return 1
+}
+
 # configs: the variants of the guest's kernel that have a fragment of their own.
 configs()
 {
@@ -209,14 +218,13 @@ use_base()
 		PACKAGE=$(readlink -f "$PACKAGE")
 		package_is=$(dpkg-deb -W --showformat '${Package} ${Version}' "$PACKAGE" 2> /dev/null |
 			tr '~:' '__') || package_is=
-		BASE=${package_is%% *}
-		BASE=${BASE#linux-source-}
 		case "$package_is" in
-		"linux-source-$BASE "?*) ;;
+		linux-source-?*' '?*) ;;
 		*) die "PACKAGE=$PACKAGE is no package of kernel source: name a file linux-source-*.deb" ;;
 		esac
-		[ -r "$ROOT/bases/$BASE/base.mk" ] ||
-			die "PACKAGE=$PACKAGE is a $BASE kernel: there are bases for: $(bases)"
+		BASE=$(base_of "${package_is%% *}") ||
+			die "PACKAGE=$PACKAGE is ${package_is%% *}: there are bases for:$(for b in $(bases); do
+				BASE=$b base_var PACKAGES; done | sed 's/^/ /' | tr -d '\n')"
 		KEY=$BASE-${package_is#* }
 	elif [ -n "$KDIR" ]; then
 		[ -d "$KDIR" ] || die "KDIR=$KDIR is not a folder: name a kernel tree"
@@ -392,6 +400,58 @@ merge_trees()
 	return $merge_rc
 }
 
+# touched_paths: what the series touches or adds, on whatever base, and what else stands in the folders
+# that it adds most to.
+touched_paths()
+{
+	(cd "$ROOT" && {
+		cat series/*/*.patch bases/*/*.patch needs/*.patch | sed -n 's|^diff --git a/.* b/||p'
+		sed 's/#.*//; s/^[^ ]*//' series/order | tr ' ' '\n' | sed '/^$/d'
+		printf '%s\n' Makefile kernel/events arch/x86/events
+	}) | sort -u
+}
+
+# compose_inputs: a hash of all that trees of the base are made from, but for the kernel.
+compose_inputs()
+{
+	(cd "$ROOT" && {
+		cat scripts/tree scripts/apply.sh "bases/$BASE"/*.patch needs/*.patch series/*/*.patch series/order
+		"$ROOT/scripts/read-series" | cut -d' ' -f3- | xargs cat
+	}) | sha1sum | cut -c1-40
+}
+
+# composes REPO COMMIT: whether fixes, post and onstock can be made with this commit of this repository as
+# stock, and post and onstock are the same; prints why not.
+composes()
+{
+	post='' onstock=''
+	for tree in fixes post onstock; do
+		made=$(TREE=$tree "$ROOT/scripts/tree" -g "$1" -s "$2" 2>&1) || {
+			echo "$made" | sed -n 's/^error: //p' | tail -n 1 |
+				sed "s/ doesn't apply to .*: error: patch failed:/ fails at/; s/; give a kernel.*//"
+			return 1
+		}
+		eval "$tree=\$made"
+	done
+	plain_git --git-dir="$1" diff --quiet "$post" "$onstock" || {
+		echo "post and onstock differ"
+		return 1
+	}
+}
+
+# landing REPO FROM TO: which lines become which, in which function of which file.
+landing()
+{
+	plain_git --git-dir="$1" diff -U0 --no-renames --no-ext-diff --diff-algorithm=histogram \
+		--diff-filter=M "$2" "$3" | sed -E '/^index /d; s/^@@ [^@]* @@/@@/'
+}
+
+# landing_hash FILE: as bases/<v>/versions has it.
+landing_hash()
+{
+	sha1sum < "$1" | cut -c1-16
+}
+
 need_tools()
 {
 	for tool; do
@@ -426,3 +486,5 @@ passes()
 		return 1
 	fi
 }
+
+. "$ROOT/scripts/apply.sh"

@@ -5,8 +5,11 @@
 # Debian's package that holds the source.
 SOURCE_PACKAGE = linux-source-6.12
 
-# Its versions that the series was tested on, the best first.
-VERIFIED = 6.12.117-1~deb12u1
+# All packages whose kernels this base covers.
+PACKAGES = linux-source-6.12
+
+# The versions that the series was verified on (see there), the newest first; the tests run on the first.
+VERIFIED := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))versions | sort -rV)
 
 # Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
 BASE_SKIPS = read_inherit_stat:*

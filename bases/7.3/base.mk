@@ -5,8 +5,11 @@
 # Debian's package that holds the source.
 SOURCE_PACKAGE = linux-source-7.3
 
-# Its versions that the series was tested on, the best first.
-VERIFIED = 7.3.4-1~bpo13+1
+# All packages whose kernels this base covers.
+PACKAGES = linux-source-7.3 linux-source-7.2
+
+# The versions that the series was verified on (see there), the newest first; the tests run on the first.
+VERIFIED := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))versions | sort -rV)
 
 # The suites of the mirror that have it: none of this release does.
 SOURCE_SUITES = trixie-backports sid

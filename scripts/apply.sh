@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# How patches are applied to the index. A part of lib.sh, by itself as trees are made anew when it changes.
+
+# stock_needs COMMIT: the patches in needs/ that this stock calls for: each is of some bases, as its line `Bases:`
+# says, and is left out where the file of its line `Unless:` has the string that follows.
+stock_needs()
+{
+	for need in "$ROOT"/needs/*.patch; do
+		[ -e "$need" ] || continue
+		sed -n '/^---$/q; s/^Bases: //p' "$need" | tr ' ' '\n' | grep -qxF -e "$BASE" || continue
+		unless=$(sed -n '/^---$/q; s/^Unless: //p' "$need")
+		repo_git show "$1:${unless%% *}" 2> /dev/null | grep -qF -e "${unless#* }" || echo "needs/${need##*/}"
+	done
+}
+
+# hunks DIFF: its changes one by one, as diffs $tmp/hunk.NNNN.both, with a line of context before and one
+# after the change; .before, with three before and none after; .after, the other way round.
+hunks()
+{
+	rm -f "$tmp"/hunk.*
+	awk -v prefix="$tmp/hunk" '
+		function emit(form, first, from, to, last,	i, j, was, is, old, new, file) {
+			for (j = 1; j <= last; j++) {
+				if (line[j] !~ /^\+/) { if (j < first) old++; else was++ }
+				if (line[j] !~ /^-/) { if (j < first) new++; else is++ }
+			}
+			file = sprintf("%s.%04d.%s", prefix, count, form)
+			printf "%s@@ -%d,%d +%d,%d @@\n", head, at_old + old, was, at_new + new, is > file
+			for (j = first; j <= last; j++) print line[j] > file
+			close(file)
+		}
+		function flush(	i, from, to, first, last) {
+			for (i = 1; i <= n; i = to + 1) {
+				while (i <= n && line[i] ~ /^ /) i++
+				if (i > n) break
+				for (from = to = i; to < n && line[to + 1] !~ /^ /; to++);
+				count++
+				emit("both", from > 1 ? from - 1 : from, from, to, to < n ? to + 1 : to)
+				# What was changed above in the same hunk is there, as changed.
+				for (first = from; first > 1 && from - first < 3 && line[first - 1] ~ /^ /; first--);
+				if (first < from) emit("before", first, from, to, to)
+				for (last = to; last < n && last - to < 3 && line[last + 1] ~ /^ /; last++);
+				if (last > to) emit("after", from, from, to, last)
+			}
+			n = 0
+		}
+		/^diff --git / { flush(); head = ""; left_old = left_new = 0 }
+		/^@@ / {
+			flush()
+			split($2, a, ","); split($3, b, ",")
+			at_old = -a[1]; at_new = b[1] + 0
+			left_old = a[2] == "" ? 1 : a[2] + 0; left_new = b[2] == "" ? 1 : b[2] + 0
+			next
+		}
+		left_old > 0 || left_new > 0 {
+			if ($0 == "") $0 = " "
+			line[++n] = $0
+			if ($0 !~ /^\+/) left_old--
+			if ($0 !~ /^-/) left_new--
+			next
+		}
+		/^(diff|---|\+\+\+) / { head = head $0 "\n" }
+		END { flush() }' "$1"
+}
+
+# apply_as_is DIFF: to the index, where one line of context is there.
+apply_as_is()
+{
+	repo_git apply --cached -C1 --allow-empty --whitespace=nowarn "$1" 2> "$tmp/err"
+}
+
+# apply_diff DIFF: to the index. Where it doesn't apply, because a line next to a change of the series is
+# another in this kernel, each change by itself, with as little context as there has to be. That it has
+# gone to the right place then, scripts/drift finds out. The caller's $tmp has the diffs, and what git said.
+apply_diff()
+{
+	apply_as_is "$1" && return
+	! grep -qE '^(new file|deleted file|old mode|rename|copy) ' "$1" || return 1
+	hunks "$1"
+	for both in "$tmp"/hunk.*.both; do
+		for form in both before after; do
+			[ -e "${both%.both}.$form" ] || continue
+			! repo_git apply --cached -C1 --unidiff-zero --whitespace=nowarn "${both%.both}.$form" \
+				2> "$tmp/err.hunk" || continue 2
+		done
+		return 1
+	done
+}
