@@ -231,11 +231,15 @@ use_base()
 		[ -r "$KDIR/Makefile" ] && [ -x "$KDIR" ] ||
 			die "KDIR=$KDIR has no readable Makefile: name the top of a kernel tree"
 		KDIR=$(cd "$KDIR" && pwd -P)
-		BASE=$(kernel_version "$KDIR")
-		[ -n "$BASE" ] ||
+		[ -n "$(kernel_version "$KDIR")" ] ||
 			die "KDIR=$KDIR is not a kernel tree: its Makefile names no VERSION"
-		[ -r "$ROOT/bases/$BASE/base.mk" ] ||
-			die "KDIR=$KDIR is a $BASE kernel: there are bases for: $(bases)"
+		# What we call goes on with the same base.
+		case "${KDIR_BASE:-}" in
+		"$KDIR "*) BASE=${KDIR_BASE##* } ;;
+		*) BASE=$("$ROOT/scripts/nearest") || exit 1 ;;
+		esac
+		KDIR_BASE="$KDIR $BASE"
+		export KDIR_BASE
 		KEY=$BASE-kdir-$(printf %s "$KDIR" | sha1sum | cut -c1-8)
 	else
 		case "$BASE" in
