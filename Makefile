@@ -70,7 +70,7 @@ help:
 	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS)'
 	@echo '    (mails: see scripts/mails -h)'
 	@echo 'COMPILE=$(COMPILE)  (drift: 1 compiles, too)'
-	@echo 'ONLY=$(ONLY)  (broken: of these patches only)'
+	@echo 'ONLY=$(ONLY)  (broken, drift: of these patches or versions only)'
 
 run check check-all check-config kunit kselftest model broken bisect bench:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))

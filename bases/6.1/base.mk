@@ -14,7 +14,7 @@ VERIFIED := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' $(dir $(lastword $(MAKEFI
 # Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
 BASE_SKIPS = read_inherit_stat:*
 
-# Fixes whose lines are beside those of a fix before them: they apply behind it only.
+# A fix that builds on one before it: it adds up what fit-group-values leaves in the sample's data.
 NOT_ALONE = refuse-oversized-samples
 
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk
