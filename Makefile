@@ -30,7 +30,7 @@ TRAILERS ?=
 export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench \
+.PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench bench-native \
 	edit save port drift flight-recorder series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
@@ -54,6 +54,7 @@ help:
 	@echo 'make bisect           compile after each patch, for four processors, and run the unit tests'
 	@echo 'make broken           each test/broken/*.patch must fail the test that it names'
 	@echo 'make bench            what it all costs, in instructions: pre, stock, post side by side'
+	@echo 'make bench-native     what a record costs on this processor, in time'
 	@echo 'make clean            remove build/;  make clean-cache: remove sources and ccache'
 	@echo
 	@echo 'BASE=$(BASE)  (of: $(notdir $(patsubst %/base.mk,%,$(wildcard bases/*/base.mk))))'
@@ -72,7 +73,7 @@ help:
 	@echo 'COMPILE=$(COMPILE)  (drift: 1 compiles, too)'
 	@echo 'ONLY=$(ONLY)  (broken, drift: of these patches or versions only)'
 
-run check check-all check-config kunit kselftest model broken bisect bench:
+run check check-all check-config kunit kselftest model broken bisect bench bench-native:
 	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
 
 edit save port drift:
