@@ -1217,6 +1217,7 @@ static void test_sample_at_page_end(struct kunit *test)
 		size = hweight64(type) * sizeof(u64);
 		t->event.attr.sample_type = type | p->raw;
 		t->event.header_size = size;
+		t->event.fixed_size = t->event.header_size;
 		size += sizeof(struct perf_event_header) + raw;
 
 		/* From what ends 8 bytes in front of the end to what starts there. */
@@ -1284,6 +1285,7 @@ static void test_regs_at_page_end(struct kunit *test)
 	rb_test_guard(test, t);
 	t->event.attr.sample_type = PERF_SAMPLE_REGS_INTR;
 	t->event.header_size = 0;
+	t->event.fixed_size = t->event.header_size;
 	for (i = 0; i < ARRAY_SIZE(masks); i++) {
 		unsigned int size = (2 + hweight64(masks[i])) * sizeof(u64);
 
@@ -1333,6 +1335,7 @@ static void test_sample_without_values(struct kunit *test)
 			*to++ = fields[i].bit == PERF_SAMPLE_RAW ?
 				rb_test_pair(sizeof(u32), 0) : fields[i].value;
 		}
+		t->event.fixed_size = t->event.header_size;
 		header->type = PERF_RECORD_SAMPLE;
 		header->misc = PERF_RECORD_MISC_KERNEL;
 		header->size = (u8 *)to - t->record;
@@ -1990,6 +1993,7 @@ static void test_redirected_sample(struct kunit *test)
 		t = rb_test_attach(test, 1, 0, backward, false, 0);
 		t->event.attr.sample_type = PERF_SAMPLE_CPU;
 		t->event.header_size = 8;
+		t->event.fixed_size = t->event.header_size;
 		other = rb_alloc(1, 0, -1, 0);
 		KUNIT_ASSERT_NOT_NULL(test, other);
 
@@ -2481,6 +2485,7 @@ static void test_sample_stack(struct kunit *test)
 		t->event.attr.sample_stack_user = RB_TEST_MAX_RECORD;
 		t->event.attr.sample_regs_intr = 1;
 		t->event.header_size = p->type & PERF_SAMPLE_WEIGHT ? 8 : 0;
+		t->event.fixed_size = t->event.header_size;
 
 		perf_sample_data_init(&data, 0, 0);
 		/* Nothing is mapped there: none of the stack is to be had. */

@@ -95,6 +95,7 @@ static int bts_test_init(struct kunit *test)
 	t->event.attr.sample_type = BTS_TEST_SAMPLE;
 	t->event.attr.exclude_kernel = 1;
 	t->event.header_size = BTS_TEST_SIZE - sizeof(struct perf_event_header);
+	t->event.fixed_size = t->event.header_size;
 	t->event.hw.last_period = BTS_TEST_PERIOD;
 
 	test->priv = t;
@@ -555,6 +556,7 @@ static void test_bts_large_samples(struct kunit *test)
 
 		/* As large as can be, hence one by one. */
 		t->event.header_size = 65528 - sizeof(struct perf_event_header);
+		t->event.fixed_size = t->event.header_size;
 		bts_test_batch(test, t, 10);
 		bts_test_counts(test, t, 10 * 65528, 0);
 
