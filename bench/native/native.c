@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "../bench.h"
 #include "native.h"
 /* By scripts/bench-native: TREES(X), and FEATURES(X) of the trees' asm/cpufeatures.h. */
 #include "generated.h"
@@ -45,7 +46,6 @@ static const struct tree {
 #undef X
 };
 
-#define ARRAY_SIZE(_a)	(sizeof(_a) / sizeof((_a)[0]))
 #define NR_TREES	ARRAY_SIZE(trees)
 #define PAGE		4096ul
 #define KB		1024ul
@@ -55,8 +55,8 @@ static const struct tree {
 #define STRUCT_PAGE	64ul
 
 /* What of each sample is measured; a sample's other parts come on top of these 48 bytes. */
-#define SAMPLE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-#define RAW	(SAMPLE | PERF_SAMPLE_RAW)
+#define SAMPLE_FIELDS	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+#define RAW	(SAMPLE_FIELDS | PERF_SAMPLE_RAW)
 #define CHAIN	(RAW | PERF_SAMPLE_CALLCHAIN)
 #define STACK	(RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
@@ -67,7 +67,7 @@ static const struct tree {
 #define LARGE		.buffer = 64 * MB
 
 #define COMM_ROW(_name, ...) \
-	{ .name = _name, .kind = NATIVE_COMM, .sample_type = SAMPLE, .bytes = 32, __VA_ARGS__ }
+	{ .name = _name, .kind = NATIVE_COMM, .sample_type = SAMPLE_FIELDS, .bytes = 32, __VA_ARGS__ }
 #define SAMPLE_ROW(_name, _bytes, ...) \
 	{ .name = _name, .sample_type = RAW, .raw = (_bytes) - 48, .bytes = _bytes, __VA_ARGS__ }
 /* The context's mark is an entry, too, and their number comes first. */
@@ -121,19 +121,6 @@ static const struct native_row rows[] = {
 	SAMPLE_ROW("sample_120_forward_readonly_2M", 120, .buffer = 2 * MB),
 	SAMPLE_ROW("sample_120_backward_readonly_2M", 120, .buffer = 2 * MB, BACKWARD),
 };
-
-__attribute__((format(printf, 1, 2), noreturn))
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("error: ", stderr);
-	vfprintf(stderr, format, args);
-	fputs("\n", stderr);
-	va_end(args);
-	exit(1);
-}
 
 static uint64_t random_state = 88172645463325252ull;
 
@@ -633,7 +620,7 @@ static void median(double *x, unsigned int n, double *mid, double *low, double *
 	*high = x[above >= (int)n ? (int)n - 1 : above];
 }
 
-static void measure(const struct native_row *row, unsigned int turns, int cold)
+static void measure_row(const struct native_row *row, unsigned int turns, int cold)
 {
 	static double ticks[NR_TREES][MOST_TURNS], cycles[NR_TREES][MOST_TURNS];
 	static double instructions[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
@@ -755,9 +742,9 @@ static void measure_all(unsigned int turns, const char *only)
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
-		measure(&rows[i], turns, 0);
+		measure_row(&rows[i], turns, 0);
 		if (strstr(rows[i].name, "readonly_64K") && rows[i].bytes <= 400)
-			measure(&rows[i], turns, 1);
+			measure_row(&rows[i], turns, 1);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes) && !only; i++) {
 		measure_copy(sizes[i], 64 * KB, turns);
