@@ -31,7 +31,7 @@ export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TRE
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench bench-native \
-	edit save port drift flight-recorder series mails bisect broken clean clean-cache
+	edit save port drift flight-recorder selftests-tar series mails bisect broken clean clean-cache
 help:
 	@echo 'make run              build post, boot it, fly a recorder over a real workload there'
 	@echo 'make check            all tests; ends with: N passed, N failed, N skipped'
@@ -40,7 +40,8 @@ help:
 	@echo 'make tree             the kernel tree TREE of BASE, checked out; prints where'
 	@echo 'make kernel           its kernel for the guest; prints where'
 	@echo 'make kunit            its unit tests, under the kernel'\''s own kunit.py, on ARCH'
-	@echo 'make kselftest        its self-tests, in the guest'
+	@echo 'make kselftest        its self-tests, in the guest; PROG= some of them'
+	@echo 'make selftests-tar    a tarball of them that builds and runs anywhere; prints where'
 	@echo 'make model            the pause'\''s protocol, with Spin'
 	@echo 'make guest PROG=path  run programs there as root and exit with their status'
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
@@ -64,7 +65,7 @@ help:
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'PART=$(PART)  (check-all, of: '"$$(scripts/check-all -l)"')'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
-	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given)'
+	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given; kselftest: programs)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
 	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
@@ -74,7 +75,7 @@ help:
 	@echo 'ONLY=$(ONLY)  (broken, drift: of these patches or versions only)'
 
 run check check-all check-config kunit kselftest model broken bisect bench bench-native:
-	@scripts/$@ $(if $(filter kunit,$@),$(ARCH))
+	@scripts/$@ $(if $(filter kunit,$@),$(ARCH)) $(if $(filter kselftest,$@),$(PROG))
 
 edit save port drift:
 	@scripts/install-packages
@@ -92,7 +93,7 @@ guest:
 	@scripts/install-packages
 	@scripts/guest $(PROG)
 
-flight-recorder:
+flight-recorder selftests-tar:
 	@scripts/$@
 
 mails:
