@@ -63,6 +63,17 @@ static bool start_writer(struct __test_metadata *_metadata, struct races *test,
 	return true;
 }
 
+/* Another event of the writer's, for a buffer of its own. */
+static bool open_other(struct __test_metadata *_metadata, struct races *test, bool disabled)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
+
+	attr.disabled = disabled;
+	test->other = open_event(_metadata, &attr, writer_events_pid(&test->writer),
+				 writer_events_cpu(&test->writer));
+	return test->other >= 0;
+}
+
 static void start_thread(struct __test_metadata *_metadata, struct races *test,
 			 void *(*function)(void *))
 {
@@ -166,16 +177,12 @@ static void *map_and_unmap(void *argument)
 /* There is a buffer or there is none, and nothing between. */
 TEST_F(pause_races, buffer_unmapped)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	struct races *test = &self->test;
 	unsigned long paused = 0, without = 0, pauses;
 
 	if (!start_writer(_metadata, test, variant->events))
 		return;
-	attr.disabled = 0;
-	test->other = open_event(_metadata, &attr, writer_events_pid(&test->writer),
-				 writer_events_cpu(&test->writer));
-	if (test->other < 0)
+	if (!open_other(_metadata, test, false))
 		return;
 	start_thread(_metadata, test, map_and_unmap);
 
@@ -215,7 +222,6 @@ static void scribble(int fd)
  */
 TEST_F(pause_races, head_scribbled)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	struct races *test = &self->test;
 	struct perf_overwrite ow;
 	__u64 head;
@@ -224,10 +230,7 @@ TEST_F(pause_races, head_scribbled)
 
 	if (!start_writer(_metadata, test, variant->events))
 		return;
-	attr.disabled = 0;
-	test->other = open_event(_metadata, &attr, writer_events_pid(&test->writer),
-				 writer_events_cpu(&test->writer));
-	if (test->other < 0)
+	if (!open_other(_metadata, test, false))
 		return;
 	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other, 4, true));
 	/* Until the buffer is full: with no tail that moves the head stays from then on. */
@@ -279,7 +282,6 @@ static void *redirect(void *argument)
 /* It is one of the two that is paused, and the other one runs on. */
 TEST_F(pause_races, output_redirected)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	struct races *test = &self->test;
 	struct pause_writer *writer = &test->writer;
 	struct perf_overwrite ow;
@@ -287,9 +289,7 @@ TEST_F(pause_races, output_redirected)
 
 	if (!start_writer(_metadata, test, variant->events))
 		return;
-	test->other = open_event(_metadata, &attr, writer_events_pid(writer),
-				 writer_events_cpu(writer));
-	if (test->other < 0)
+	if (!open_other(_metadata, test, true))
 		return;
 	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other, 16, false));
 	start_thread(_metadata, test, redirect);

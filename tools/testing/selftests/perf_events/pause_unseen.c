@@ -319,7 +319,7 @@ static void pause_exits(struct __test_metadata *_metadata,
 		EXPECT_EQ(SWITCH_EVENTS, lost + -head / EXIT_RECORD_BYTES);
 		close_events(_metadata, self);
 	}
-	TH_LOG("%d exits, %u wrote, %u were in the midst of it, %u saw a change", EXITS,
+	TH_LOG("%d exits, %u wrote, %u met the pause, %u saw a change", EXITS,
 	       wrote, met, changed);
 	EXPECT_EQ(0, changed);
 	EXPECT_LT(0, wrote);
