@@ -20,7 +20,7 @@ hunks()
 {
 	rm -f "$tmp"/hunk.*
 	awk -v prefix="$tmp/hunk" '
-		function emit(form, first, from, to, last,	i, j, was, is, old, new, file) {
+		function emit(form, first, last,	j, was, is, old, new, file) {
 			for (j = 1; j <= last; j++) {
 				if (line[j] !~ /^\+/) { if (j < first) old++; else was++ }
 				if (line[j] !~ /^-/) { if (j < first) new++; else is++ }
@@ -36,12 +36,12 @@ hunks()
 				if (i > n) break
 				for (from = to = i; to < n && line[to + 1] !~ /^ /; to++);
 				count++
-				emit("both", from > 1 ? from - 1 : from, from, to, to < n ? to + 1 : to)
+				emit("both", from > 1 ? from - 1 : from, to < n ? to + 1 : to)
 				# What was changed above in the same hunk is there, as changed.
 				for (first = from; first > 1 && from - first < 3 && line[first - 1] ~ /^ /; first--);
-				if (first < from) emit("before", first, from, to, to)
+				if (first < from) emit("before", first, to)
 				for (last = to; last < n && last - to < 3 && line[last + 1] ~ /^ /; last++);
-				if (last > to) emit("after", from, from, to, last)
+				if (last > to) emit("after", from, last)
 			}
 			n = 0
 		}
