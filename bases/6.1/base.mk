@@ -12,7 +12,12 @@ PACKAGES = linux-source-6.1
 VERIFIED := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))versions | sort -rV)
 
 # Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
-BASE_SKIPS = read_inherit_stat:*
+BASE_SKIPS = read_inherit_stat:read_inherit_stat.*
+
+# Holes of this base alone. Tasks that exec do write one, wherever they are.
+BASE_FAILS = read_inherit_stat:read_on_exec.exec_elsewhere \
+	read_inherit_stat:read_on_exec.never_there \
+	read_inherit_stat:read_on_exec.storm
 
 # A fix that builds on one before it: it adds up what fit-group-values leaves in the sample's data.
 NOT_ALONE = refuse-oversized-samples

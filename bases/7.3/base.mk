@@ -25,6 +25,7 @@ BASE_FAILS = map_twice:* \
 	map_access:*.ptrace_peek \
 	read_inherit_stat:*.all_at_once \
 	read_inherit_stat:*.cpu_offline \
+	read_inherit_stat:*.exec_elsewhere \
 	read_inherit_stat:*.exit_elsewhere \
 	read_inherit_stat:*.never_there \
 	read_inherit_stat:*.storm

@@ -16,7 +16,7 @@
  * CPU.
  *
  * What can't be seen here: ordering between CPUs, as there is no reader on
- * another one; anything that takes a mapping, a file descriptor or a PMU. The
+ * another one; anything that takes a mapping or a file descriptor. The
  * selftests in tools/testing/selftests/perf_events are for that.
  */
 #include <kunit/test.h>
@@ -2027,13 +2027,16 @@ static void test_redirected_sample(struct kunit *test)
 static void test_nested_wakeup(struct kunit *test)
 {
 	struct rb_test *t;
-	int backward, ret;
+	int i, ret;
 
 	rb_test_needs_breakpoint(test);
 
-	for (backward = 0; backward < 2; backward++) {
-		t = rb_test_attach(test, 1, 100, backward, false, 0);
-		t->fire_at = 0;
+	/* Each direction; a shared buffer has nest marked before it is raised. */
+	for (i = 0; i < 6; i++) {
+		t = rb_test_attach(test, 1, 100, i & 1, false, 0);
+		if (i > 1)
+			rb_share(t->rb);
+		t->fire_at = i > 3;
 		ret = rb_test_write_watched(test, t, &t->rb->nest, 4, false);
 		irq_work_sync(&t->event.pending_irq);
 
@@ -2837,6 +2840,60 @@ static void test_pause_ends_by_signal(struct kunit *test)
 	rb_test_compare(test, t);
 }
 
+/*
+ * Any other signal interrupts the wait, too, as the freezer does. The call begins
+ * anew, and waits on.
+ */
+static void test_pause_begins_anew(struct kunit *test)
+{
+	const struct rb_pause_param *p = test->param_value;
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct task_struct *pauser;
+	bool held, early, in_time;
+	int i, tries = 0;
+	struct rb_test *t;
+
+	/* Interrupted, and again whatever was disturbed. */
+	do {
+		t = rb_test_attach(test, 1, 0, true, false, 0);
+		held = rb_test_hold(test, t, p, cpu);
+		early = false;
+		in_time = true;
+		for (i = 0; i < 3; i++) {
+			t->paused = false;
+			t->pause_ret = 1;
+			reinit_completion(&t->pause_done);
+			pauser = kthread_create(rb_test_pauser, t, "rb_pauser");
+			if (IS_ERR(pauser))
+				break;
+			get_task_struct(pauser);
+			wake_up_process(pauser);
+			msleep(50);
+			early |= READ_ONCE(t->paused);
+			spin_lock_irq(&pauser->sighand->siglock);
+			signal_wake_up(pauser, false);
+			spin_unlock_irq(&pauser->sighand->siglock);
+			wait_for_completion(&t->pause_done);
+			put_task_struct(pauser);
+			in_time &= !READ_ONCE(t->ended);
+			if (t->pause_ret != -ERESTARTNOINTR)
+				break;
+		}
+		held = rb_test_release(t) && held;
+	} while (!held && ++tries < RB_TEST_TRIES);
+
+	KUNIT_EXPECT_TRUE(test, held);
+	KUNIT_EXPECT_EQ(test, i, 3);
+	KUNIT_EXPECT_EQ(test, t->pause_ret, -ERESTARTNOINTR);
+	KUNIT_EXPECT_FALSE(test, early);
+	KUNIT_EXPECT_TRUE(test, in_time);
+	KUNIT_EXPECT_TRUE(test, t->rb->paused);
+
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb, true), 0);
+	rb_test_mirror(t, t->record, 64);
+	rb_test_compare(test, t);
+}
+
 /* What user space stores in a writable mapping neither delays a pause nor stays. */
 static void test_pause_of_scribbled_page(struct kunit *test)
 {
@@ -2878,14 +2935,15 @@ struct rb_pause_cpu_param {
 	int		cpu;
 	bool		task;
 	int		pause_cpu;
+	int		all_cpu;
 };
 
 static const struct rb_pause_cpu_param rb_pause_cpu_params[] = {
-	/* name, CPU of the buffer, of the event, of a task, CPU to interrupt */
-	{ "of all tasks on a CPU", 0, 0, false, 0 },
-	{ "of a task on a CPU", 0, 0, true, -1 },
-	{ "of a task wherever it is", -1, -1, true, -1 },
-	{ "of another CPU", 0, 1, false, -1 },
+	/* name, CPU of the buffer, of the event, of a task, CPU to interrupt, of all */
+	{ "of all tasks on a CPU", 0, 0, false, 0, 0 },
+	{ "of a task on a CPU", 0, 0, true, -1, 0 },
+	{ "of a task wherever it is", -1, -1, true, -1, -1 },
+	{ "of another CPU", 0, 1, false, -1, RB_CPU_MOVED },
 };
 
 RB_PARAM_DESC(rb_pause_cpu_param)
@@ -2906,7 +2964,7 @@ static void test_pause_cpu(struct kunit *test)
 	event->attach_state = p->task ? PERF_ATTACH_TASK : 0;
 	rb_add_event(rb, event);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, p->pause_cpu);
-	KUNIT_EXPECT_EQ(test, rb->cpu, p->rb_cpu);
+	KUNIT_EXPECT_EQ(test, rb->cpu, p->all_cpu);
 
 	/* Whatever has been there is there for good. */
 	event->cpu = p->rb_cpu;
@@ -2917,33 +2975,232 @@ static void test_pause_cpu(struct kunit *test)
 	ring_buffer_put(rb);
 }
 
-/* A PMU that moves its events takes the CPU from the buffers that they write to. */
-static void test_pause_cpu_moved(struct kunit *test)
+/* A kernel event, counted on @cpu or wherever @task goes. */
+static struct perf_event *rb_test_event(u32 type, u64 config, bool inherit, int cpu,
+					struct task_struct *task)
 {
 	struct perf_event_attr attr = {
-		.type	= PERF_TYPE_SOFTWARE,
-		.size	= sizeof(attr),
-		.config	= PERF_COUNT_SW_DUMMY,
+		.type		= type,
+		.size		= sizeof(attr),
+		.config		= config,
+		.inherit	= inherit,
 	};
-	unsigned int cpu = rb_test_other_cpu(test);
 	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, cpu, task, NULL, NULL);
+
+	return IS_ERR(event) ? NULL : event;
+}
+
+/* Have @event own @rb, as if it was mapped. */
+static void rb_test_own(struct perf_event *event, struct perf_buffer *rb)
+{
+	mutex_lock(&event->mmap_mutex);
+	spin_lock_irq(&rb->event_lock);
+	list_add_rcu(&event->rb_entry, &rb->event_list);
+	spin_unlock_irq(&rb->event_lock);
+	atomic_set(&rb->mmap_count, 1);
+	refcount_inc(&rb->refcount);
+	rcu_assign_pointer(event->rb, rb);
+	mutex_unlock(&event->mmap_mutex);
+}
+
+static void rb_test_release_event(struct kunit *test, struct perf_event *event)
+{
+	if (!event)
+		return;
+
+	/* Its buffer is left by then. */
+	KUNIT_EXPECT_EQ(test, perf_event_set_output(event, NULL), 0);
+	perf_event_release_kernel(event);
+}
+
+/*
+ * A PMU that moves its events takes the CPU from the buffers that they write to,
+ * unless all of them have gone there.
+ */
+static void test_pause_cpu_moved(struct kunit *test)
+{
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct perf_event *first, *second, *other, *there, *here;
 	struct perf_buffer *rb;
 
 	rb = rb_alloc(1, 0, cpu, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
 
-	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
-	if (!IS_ERR(event)) {
-		rcu_assign_pointer(event->rb, rb);
-		perf_pmu_migrate_context(event->pmu, cpu, 0);
-		KUNIT_EXPECT_EQ(test, event->cpu, 0);
-		rcu_assign_pointer(event->rb, NULL);
-		perf_event_release_kernel(event);
+	first = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
+	second = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
+	/* Of a PMU of its own. */
+	other = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, cpu, NULL);
+	there = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, 0, NULL);
+	here = NULL;
+	if (first && second && other && there) {
+		rb_test_own(first, rb);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(second, first), 0);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(other, first), 0);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
+		KUNIT_EXPECT_EQ(test, rb->cpu, (int)cpu);
+		KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
+
+		perf_pmu_migrate_context(first->pmu, cpu, 0);
+		KUNIT_EXPECT_EQ(test, first->cpu, 0);
+		KUNIT_EXPECT_EQ(test, second->cpu, 0);
+		KUNIT_EXPECT_EQ(test, other->cpu, (int)cpu);
+		KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
+		KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
+
+		perf_pmu_migrate_context(other->pmu, cpu, 0);
+		KUNIT_EXPECT_EQ(test, other->cpu, 0);
+		KUNIT_EXPECT_EQ(test, rb->cpu, 0);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), 0);
+
+		here = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
+		if (here)
+			KUNIT_EXPECT_EQ(test, perf_event_set_output(here, first), -EINVAL);
+		/* That CPU is told of nothing, and the former may still answer. */
+		KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
 	}
-	KUNIT_EXPECT_FALSE(test, IS_ERR(event));
-	KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
-	KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
+	KUNIT_EXPECT_NOT_NULL(test, first);
+	KUNIT_EXPECT_NOT_NULL(test, second);
+	KUNIT_EXPECT_NOT_NULL(test, other);
+	KUNIT_EXPECT_NOT_NULL(test, there);
+	KUNIT_EXPECT_NOT_NULL(test, here);
+	rb_test_release_event(test, here);
+	rb_test_release_event(test, there);
+	rb_test_release_event(test, other);
+	rb_test_release_event(test, second);
+	rb_test_release_event(test, first);
+
+	ring_buffer_put(rb);
+}
+
+/*
+ * Only one CPU may write to an AUX area. The children of an inherited event of a
+ * task run on any: a buffer has either, and events that have no use for AUX areas
+ * don't matter.
+ */
+struct rb_aux_param {
+	const char	*name;
+	int		cpu;		/* of the events of a task, or -1 */
+	bool		inherit;
+	bool		aux;		/* the event's PMU knows of AUX areas */
+	bool		excluded;	/* an AUX area and the event exclude each other */
+};
+
+static const struct rb_aux_param rb_aux_params[] = {
+	/* name, cpu, inherit, aux, excluded */
+	{ "of a task", -1, false, true, false },
+	{ "of a task, inherited", -1, true, true, true },
+	{ "of a task, inherited, without AUX", -1, true, false, false },
+	{ "of a task on a CPU, inherited", 0, true, true, false },
+};
+
+RB_PARAM_DESC(rb_aux_param)
+KUNIT_ARRAY_PARAM(rb_aux, rb_aux_params, rb_aux_param_desc);
+
+static int rb_test_pmu_init(struct perf_event *event)
+{
+	return event->attr.type == event->pmu->type ? 0 : -ENOENT;
+}
+
+static int rb_test_pmu_add(struct perf_event *event, int flags)
+{
+	return 0;
+}
+
+static void rb_test_pmu_del(struct perf_event *event, int flags)
+{
+}
+
+static void rb_test_pmu_read(struct perf_event *event)
+{
+}
+
+static void *rb_test_setup_aux(struct perf_event *event, void **pages, int nr_pages,
+			       bool overwrite)
+{
+	return pages;
+}
+
+static void rb_test_free_aux(void *aux)
+{
+}
+
+static const struct pmu rb_test_pmu = {
+	.task_ctx_nr	= perf_sw_context,
+	.event_init	= rb_test_pmu_init,
+	.add		= rb_test_pmu_add,
+	.del		= rb_test_pmu_del,
+	.start		= rb_test_pmu_del,
+	.stop		= rb_test_pmu_del,
+	.read		= rb_test_pmu_read,
+	.setup_aux	= rb_test_setup_aux,
+	.free_aux	= rb_test_free_aux,
+};
+
+static int rb_test_alloc_aux(struct perf_buffer *rb, struct perf_event *event)
+{
+	int ret;
+
+	mutex_lock(&rb->aux_mutex);
+	ret = rb_alloc_aux(rb, event, 2, 1, 0, 0);
+	mutex_unlock(&rb->aux_mutex);
+
+	return ret;
+}
+
+static void test_shared_aux(struct kunit *test)
+{
+	const struct rb_aux_param *p = test->param_value;
+	const int excluded = p->excluded ? -EINVAL : 0;
+	struct perf_event *owner, *event;
+	struct perf_buffer *rb;
+	struct pmu *pmu;
+
+	/* What is registered once more must not know of the time before. */
+	pmu = kunit_kzalloc(test, sizeof(*pmu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pmu);
+	*pmu = rb_test_pmu;
+	rb = rb_alloc(1, 0, p->cpu, 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+	KUNIT_ASSERT_EQ(test, perf_pmu_register(pmu, "rb_test", -1), 0);
+
+	owner = rb_test_event(pmu->type, 0, false, p->cpu, current);
+	event = p->aux ?
+		rb_test_event(pmu->type, 0, p->inherit, p->cpu, current) :
+		rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, p->inherit,
+			      p->cpu, current);
+	if (owner && event) {
+		rb_test_own(owner, rb);
+
+		/* The AUX area comes first. */
+		KUNIT_EXPECT_EQ(test, rb_test_alloc_aux(rb, owner), 0);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(event, owner), excluded);
+		KUNIT_EXPECT_EQ(test, rb_has_aux(rb), true);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(event, NULL), 0);
+		rb_free_aux(rb);
+		KUNIT_EXPECT_EQ(test, rb_has_aux(rb), false);
+
+		/* The event does. */
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(event, owner), 0);
+		KUNIT_EXPECT_EQ(test, rb_test_alloc_aux(rb, owner), excluded);
+		KUNIT_EXPECT_EQ(test, rb_has_aux(rb), !excluded);
+		if (rb_has_aux(rb))
+			rb_free_aux(rb);
+
+		/* It has gone. */
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(event, NULL), 0);
+		KUNIT_EXPECT_EQ(test, rb_test_alloc_aux(rb, owner), 0);
+		if (rb_has_aux(rb))
+			rb_free_aux(rb);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, owner);
+	KUNIT_EXPECT_NOT_NULL(test, event);
+	rb_test_release_event(test, event);
+	rb_test_release_event(test, owner);
+	perf_pmu_unregister(pmu);
 
 	ring_buffer_put(rb);
 }
@@ -3143,12 +3400,14 @@ static struct kunit_case rb_test_cases[] = {
 	KUNIT_CASE_PARAM(test_group_values, rb_group_gen_params),
 	KUNIT_CASE_PARAM(test_pause_waits_for_writer, rb_pause_gen_params),
 	KUNIT_CASE_PARAM(test_pause_ends_by_signal, rb_pause_gen_params),
+	KUNIT_CASE_PARAM(test_pause_begins_anew, rb_pause_gen_params),
 	KUNIT_CASE(test_pause_of_scribbled_page),
 	KUNIT_CASE_PARAM(test_pause_cpu, rb_pause_cpu_gen_params),
 	KUNIT_CASE(test_pause_cpu_moved),
 	KUNIT_CASE(test_pause_without_writer),
 	KUNIT_CASE(test_shared_one_cpu),
 	KUNIT_CASE(test_share_waits_for_writer),
+	KUNIT_CASE_PARAM(test_shared_aux, rb_aux_gen_params),
 	{}
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A buffer is paused while, at the same moment, the task that writes to it exits,
- * its mapping goes away, or events are directed elsewhere.
+ * its mapping goes away, events are directed elsewhere, or signals come.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sys/time.h>
 
 #include "../kselftest_harness.h"
 #include "pause_writer.h"
@@ -262,6 +263,37 @@ TEST_F(pause_races, head_scribbled)
 		EXPECT_EQ(head, perf_overwrite_head(&ow));
 	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
 	ASSERT_EQ(0, close(test->other));
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signal)
+{
+	signals++;
+}
+
+/* A signal doesn't end a pause, but its handler needn't wait for that. */
+TEST_F(pause_races, signals_come)
+{
+	const struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
+	/* Without SA_RESTART. */
+	struct sigaction action = { .sa_handler = count_signal };
+	struct races *test = &self->test;
+	int fd, i;
+
+	if (!start_writer(_metadata, test, variant->events))
+		return;
+	fd = test->writer.ow.fd;
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	for (i = 0; i < MEETINGS || signals < MEETINGS; i++) {
+		ASSERT_EQ(0, perf_overwrite_pause(fd)) {
+			TH_LOG("pause %d, after %d signals: %s", i, (int)signals, strerror(errno));
+		}
+		ASSERT_EQ(0, perf_overwrite_resume(fd));
+	}
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	TH_LOG("%d pauses, %d signals", i, (int)signals);
 }
 
 static void *redirect(void *argument)

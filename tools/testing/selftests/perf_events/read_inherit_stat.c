@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * With attr.inherit_stat a task that exits leaves a PERF_RECORD_READ with what
- * its events have counted. An event that is bound to a CPU writes to a buffer
- * that only this CPU may write to, wherever the task exits.
+ * its events have counted; with attr.remove_on_exec, so does one that execs. An
+ * event that is bound to a CPU writes to a buffer that only this CPU may write to,
+ * wherever the task does that.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,6 +15,9 @@
 
 #define FAULTS		20
 #define STORM_TASKS	400
+#define EXEC_TASKS	200
+/* Says to this program that it was just to be exec'ed. */
+#define EXECED		"READ_INHERIT_STAT_EXECED"
 #define STORM_PAGES	512
 /* Events of one task, and the tasks that exit with them. */
 #define MANY_EVENTS	64
@@ -73,6 +77,44 @@ FIXTURE(read_inherit_stat)
 	int			elsewhere;
 };
 
+__attribute__((constructor))
+static void leave_if_execed(void)
+{
+	if (getenv(EXECED))
+		_exit(0);
+}
+
+/* The event whose records these are: it counts and takes no samples. */
+static struct perf_event_attr stat_event(void)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
+
+	attr.sample_period = 0;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			   PERF_FORMAT_LOST;
+	attr.sample_id_all = 1;
+	attr.write_backward = 0;
+	attr.inherit = 1;
+	attr.inherit_stat = 1;
+	attr.disabled = 0;
+	return attr;
+}
+
+/* In a child: makes @faults where the event counts, and goes to where it ends. */
+static void make_faults_there(struct fault_area *area, int cpu, unsigned int faults,
+			      int end_cpu)
+{
+	if (faults) {
+		if (go_to_cpu(cpu))
+			_exit(1);
+		for (unsigned int seq = 0; seq < faults; seq++)
+			make_fault(area, seq);
+	}
+	if (go_to_cpu(end_cpu))
+		_exit(2);
+}
+
 /* A task that makes @faults where the event counts, exits there or elsewhere. */
 static pid_t fork_task(struct fault_area *area, int cpu, unsigned int faults, int exit_cpu)
 {
@@ -80,13 +122,22 @@ static pid_t fork_task(struct fault_area *area, int cpu, unsigned int faults, in
 
 	if (pid)
 		return pid;
-	if (faults) {
-		if (go_to_cpu(cpu))
-			_exit(1);
-		for (unsigned int seq = 0; seq < faults; seq++)
-			make_fault(area, seq);
-	}
-	_exit(go_to_cpu(exit_cpu) ? 2 : 0);
+	make_faults_there(area, cpu, faults, exit_cpu);
+	_exit(0);
+}
+
+/* The same, and it execs there or elsewhere. */
+static pid_t fork_exec(struct fault_area *area, int cpu, unsigned int faults, int exec_cpu)
+{
+	static char *const argv[] = { "read_inherit_stat", NULL };
+	static char *const envp[] = { EXECED "=1", NULL };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	make_faults_there(area, cpu, faults, exec_cpu);
+	execve("/proc/self/exe", argv, envp);
+	_exit(3);
 }
 
 static void run_task(struct __test_metadata *_metadata, pid_t pid)
@@ -133,33 +184,26 @@ static void check_read(struct __test_metadata *_metadata, struct reader *reader,
 	reader->time = read_record->sample_id.time;
 }
 
-FIXTURE_SETUP(read_inherit_stat)
+/* An event that is inherited, and its buffer. False if the test is to be skipped. */
+static bool open_stat(struct __test_metadata *_metadata,
+		      FIXTURE_DATA(read_inherit_stat) *self, struct perf_event_attr *attr)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
 	struct perf_event_attr uninherited = NAME_EVENT(0);
 	int cpus[2];
 
 	if (allowed_cpus(cpus, 2) < 2)
-		SKIP(return, "needs two CPUs");
+		SKIP(return false, "needs two CPUs");
 	/* The first CPU can't go offline on some machines. */
 	self->cpu = cpus[1];
 	self->reader.cpu = self->cpu;
 	self->elsewhere = cpus[0];
 	ASSERT_EQ(0, map_fault_area(&self->area, FAULTS));
 
-	attr.sample_period = 0;
-	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-			   PERF_FORMAT_LOST;
-	attr.sample_id_all = 1;
-	attr.write_backward = 0;
-	attr.inherit = 1;
-	attr.inherit_stat = 1;
-	attr.disabled = 0;
-	self->fd = open_event(_metadata, &attr, 0, self->cpu);
+	self->fd = open_event(_metadata, attr, 0, self->cpu);
 	if (self->fd < 0)
-		return;
-	ASSERT_EQ(0, perf_overwrite_map(&self->reader.ow, self->fd, STORM_PAGES, true));
+		return false;
+	if (map_event(_metadata, &self->reader.ow, self->fd, STORM_PAGES, true))
+		return false;
 
 	/*
 	 * A switch from a task to its child exchanges their events, if they are
@@ -168,6 +212,23 @@ FIXTURE_SETUP(read_inherit_stat)
 	 */
 	self->uninherited = open_event(_metadata, &uninherited, 0, -1);
 	ASSERT_LE(0, self->uninherited);
+	return true;
+}
+
+static void close_stat(struct __test_metadata *_metadata,
+		       FIXTURE_DATA(read_inherit_stat) *self)
+{
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->reader.ow));
+	ASSERT_EQ(0, close(self->fd));
+	ASSERT_EQ(0, close(self->uninherited));
+}
+
+FIXTURE_SETUP(read_inherit_stat)
+{
+	struct perf_event_attr attr = stat_event();
+
+	if (!open_stat(_metadata, self, &attr))
+		return;
 
 	/* Does the kernel write such records at all? */
 	ASSERT_EQ(0, go_to_cpu(self->cpu));
@@ -181,9 +242,7 @@ FIXTURE_SETUP(read_inherit_stat)
 
 FIXTURE_TEARDOWN(read_inherit_stat)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->reader.ow));
-	ASSERT_EQ(0, close(self->fd));
-	ASSERT_EQ(0, close(self->uninherited));
+	close_stat(_metadata, self);
 }
 
 TEST_F(read_inherit_stat, exit_there)
@@ -407,8 +466,7 @@ TEST_F(read_inherit_stat, storm)
  */
 TEST_F(read_inherit_stat, all_at_once)
 {
-	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
+	struct perf_event_attr attr = stat_event();
 	unsigned int samples = 0, between = 0, reads = 0, tasks = 0;
 	struct perf_event_header *record;
 	int events[MANY_EVENTS - 1];
@@ -416,14 +474,6 @@ TEST_F(read_inherit_stat, all_at_once)
 	pid_t busy;
 	int fd;
 
-	attr.sample_period = 0;
-	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
-			   PERF_FORMAT_LOST;
-	attr.sample_id_all = 1;
-	attr.write_backward = 0;
-	attr.inherit = 1;
-	attr.inherit_stat = 1;
-	attr.disabled = 0;
 	for (int i = 0; i < MANY_EVENTS - 1; i++) {
 		events[i] = open_event(_metadata, &attr, 0, self->cpu);
 		ASSERT_LE(0, events[i]);
@@ -454,6 +504,135 @@ TEST_F(read_inherit_stat, all_at_once)
 	ASSERT_EQ(0, close(fd));
 	for (int i = 0; i < MANY_EVENTS - 1; i++)
 		ASSERT_EQ(0, close(events[i]));
+}
+
+/*
+ * A task that execs has its events removed while it goes on. Its counts are written
+ * by the CPU of the buffer, or left out and counted: never by another CPU.
+ */
+FIXTURE(read_on_exec)
+{
+	FIXTURE_DATA(read_inherit_stat) stat;
+};
+
+FIXTURE_SETUP(read_on_exec)
+{
+	struct perf_event_attr attr = stat_event();
+
+	attr.remove_on_exec = 1;
+	if (open_stat(_metadata, &self->stat, &attr))
+		ASSERT_EQ(0, go_to_cpu(self->stat.elsewhere));
+}
+
+FIXTURE_TEARDOWN(read_on_exec)
+{
+	close_stat(_metadata, &self->stat);
+}
+
+TEST_F(read_on_exec, exec_there)
+{
+	FIXTURE_DATA(read_inherit_stat) *stat = &self->stat;
+	pid_t pid = fork_exec(&stat->area, stat->cpu, FAULTS, stat->cpu);
+	struct perf_event_header *record;
+
+	run_task(_metadata, pid);
+	record = next_record(&stat->reader);
+	ASSERT_NE(NULL, record);
+	check_read(_metadata, &stat->reader, record, pid);
+	EXPECT_EQ(NULL, next_record(&stat->reader));
+	EXPECT_EQ(0, lost_records(stat->fd));
+}
+
+TEST_F(read_on_exec, exec_elsewhere)
+{
+	FIXTURE_DATA(read_inherit_stat) *stat = &self->stat;
+	pid_t pid = fork_exec(&stat->area, stat->cpu, FAULTS, stat->elsewhere);
+	struct perf_event_header *record;
+	struct counts counts;
+
+	run_task(_metadata, pid);
+	record = next_record(&stat->reader);
+	if (record) {
+		check_read(_metadata, &stat->reader, record, pid);
+		EXPECT_EQ(NULL, next_record(&stat->reader));
+	}
+	EXPECT_EQ(record ? 0 : 1, lost_records(stat->fd));
+
+	/* What it has counted isn't lost. */
+	ASSERT_EQ(sizeof(counts), read(stat->fd, &counts, sizeof(counts)));
+	EXPECT_LE(FAULTS, counts.value);
+}
+
+TEST_F(read_on_exec, never_there)
+{
+	FIXTURE_DATA(read_inherit_stat) *stat = &self->stat;
+
+	run_task(_metadata, fork_exec(&stat->area, stat->cpu, 0, stat->elsewhere));
+	EXPECT_EQ(NULL, next_record(&stat->reader));
+	EXPECT_EQ(0, lost_records(stat->fd));
+}
+
+/*
+ * One task makes samples all the time where the event counts, others come from there
+ * and exec elsewhere. The buffer is to stay readable, each of them is told or counted,
+ * and a pause finds the end of the last record.
+ */
+TEST_F(read_on_exec, storm)
+{
+	FIXTURE_DATA(read_inherit_stat) *stat = &self->stat;
+	unsigned long tasks = 0, reads = 0, samples = 0, *emptied;
+	struct perf_event_header *record;
+	bool over = false;
+	pid_t busy;
+	int fd;
+
+	emptied = mmap(NULL, sizeof(*emptied), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, emptied);
+
+	busy = start_sampler(_metadata, &stat->area, stat->cpu, stat->fd, &fd, emptied);
+	while (!over) {
+		if (tasks < EXEC_TASKS) {
+			run_task(_metadata, fork_exec(&stat->area, stat->cpu, tasks % 2 * FAULTS,
+						      stat->elsewhere));
+			tasks++;
+		} else if (samples > EXEC_TASKS) {
+			ASSERT_EQ(0, kill(busy, SIGKILL));
+			ASSERT_EQ(busy, waitpid(busy, NULL, 0));
+			over = true;
+		} else {
+			ASSERT_TRUE(is_alive(busy));
+		}
+		while ((record = next_record(&stat->reader))) {
+			switch (record->type) {
+			case PERF_RECORD_SAMPLE:
+				ASSERT_EQ(sizeof(struct sample_record), record->size);
+				ASSERT_EQ(busy, ((struct sample_record *)record)->sample_id.pid);
+				samples++;
+				break;
+			case PERF_RECORD_READ:
+				/* What follows when two CPUs write is anything. */
+				ASSERT_EQ(stat->cpu, ((struct read_record *)record)->sample_id.cpu);
+				check_read(_metadata, &stat->reader, record, 0);
+				reads++;
+				break;
+			default:
+				ASSERT_TRUE(record->type == PERF_RECORD_THROTTLE ||
+					    record->type == PERF_RECORD_UNTHROTTLE) {
+					TH_LOG("a record of type %u, size %u", record->type,
+					       record->size);
+				}
+			}
+		}
+		__atomic_store_n(emptied, *emptied + 1, __ATOMIC_RELEASE);
+	}
+	EXPECT_EQ(perf_overwrite_head(&stat->reader.ow), stat->reader.position);
+	EXPECT_EQ(EXEC_TASKS / 2, reads + lost_records(stat->fd));
+	EXPECT_LT(EXEC_TASKS, samples);
+	/* Where the ioctl is missing there is no pause that could wait for ever. */
+	if (perf_overwrite_pause(stat->fd))
+		ASSERT_EQ(ENOTTY, errno);
+	ASSERT_EQ(0, close(fd));
 }
 
 TEST_HARNESS_MAIN

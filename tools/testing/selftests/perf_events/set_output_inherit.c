@@ -366,6 +366,24 @@ static pid_t fork_child(const struct fault_area *area, int cpu, const int go[2])
 	_exit(0);
 }
 
+/* All of them begin at the same time, as near as that can be. */
+static void start_children(struct __test_metadata *_metadata,
+			   FIXTURE_DATA(set_output_shared) *self)
+{
+	int go[2];
+
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_ENABLE));
+	for (int i = 0; i < CHILDREN; i++) {
+		struct child *child = &self->children[i];
+
+		child->pid = fork_child(&self->area, child->cpu, go);
+		ASSERT_LE(0, child->pid);
+	}
+	close(go[0]);
+	close(go[1]);
+}
+
 static void wait_for_child(struct __test_metadata *_metadata, pid_t pid)
 {
 	int status;
@@ -440,34 +458,34 @@ static void check_shared(struct __test_metadata *_metadata, const struct perf_ov
 	ASSERT_EQ(counts.lost, *told);
 }
 
-/* Children that don't meet, on a busy machine, show nothing: only a loss says that they did. */
+/*
+ * Children that don't meet, on a busy machine, show nothing: only a loss says that they
+ * did. One that meets a writer whose processor was taken away may lose all of its own:
+ * each of them gets through in one round or another.
+ */
 TEST_F(set_output_shared, one_cpu_at_a_time)
 {
-	for (int round = 0; round < ROUNDS && !self->told; round++) {
-		int go[2];
+	bool through[CHILDREN] = { false }, met = false;
+	int round, left = CHILDREN;
 
+	for (round = 0; round < ROUNDS && (!met || left); round++) {
 		if (round) {
 			close_shared(_metadata, self);
 			ASSERT_TRUE(open_shared(_metadata, self, variant->backward));
 		}
-		ASSERT_EQ(0, pipe(go));
-		ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_ENABLE));
-		for (int i = 0; i < CHILDREN; i++) {
-			struct child *child = &self->children[i];
-
-			child->pid = fork_child(&self->area, child->cpu, go);
-			ASSERT_LE(0, child->pid);
-		}
-		close(go[0]);
-		close(go[1]);
+		start_children(_metadata, self);
 		for (int i = 0; i < CHILDREN; i++)
 			wait_for_child(_metadata, self->children[i].pid);
 
 		check_shared(_metadata, &self->ow, variant->backward, &self->area,
 			     self->event, self->children, &self->told, &self->seen);
-		for (int i = 0; i < CHILDREN; i++)
-			ASSERT_LT(0, self->children[i].seen);
+		met |= self->told != 0;
+		for (int i = 0; i < CHILDREN; i++) {
+			left -= !through[i] && self->children[i].seen;
+			through[i] |= self->children[i].seen != 0;
+		}
 	}
+	EXPECT_EQ(0, left);
 }
 
 /* Whether a task sleeps: in waitpid(), as far as this test is concerned. */
@@ -519,19 +537,9 @@ TEST_F(set_output_shared, pause_freezes)
 {
 	static unsigned char before[SHARED_PAGES * 65536];
 	unsigned int moved = 0, changed = 0;
-	int go[2];
 
 	ASSERT_LE(self->ow.size, sizeof(before));
-	ASSERT_EQ(0, pipe(go));
-	ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_ENABLE));
-	for (int i = 0; i < CHILDREN; i++) {
-		struct child *child = &self->children[i];
-
-		child->pid = fork_child(&self->area, child->cpu, go);
-		ASSERT_LE(0, child->pid);
-	}
-	close(go[0]);
-	close(go[1]);
+	start_children(_metadata, self);
 
 	for (int i = 0; i < 10; i++) {
 		__u64 head;
