@@ -2999,7 +2999,9 @@ static void rb_test_own(struct perf_event *event, struct perf_buffer *rb)
 	spin_lock_irq(&rb->event_lock);
 	list_add_rcu(&event->rb_entry, &rb->event_list);
 	spin_unlock_irq(&rb->event_lock);
-	atomic_set(&rb->mmap_count, 1);
+	/* Whichever of these it is. */
+	_Generic(&rb->mmap_count, atomic_t *: atomic_set, refcount_t *: refcount_set)
+		(&rb->mmap_count, 1);
 	refcount_inc(&rb->refcount);
 	rcu_assign_pointer(event->rb, rb);
 	mutex_unlock(&event->mmap_mutex);
