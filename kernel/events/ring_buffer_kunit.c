@@ -2850,6 +2850,7 @@ static void test_pause_begins_anew(struct kunit *test)
 	unsigned int cpu = rb_test_other_cpu(test);
 	struct task_struct *pauser;
 	bool held, early, in_time;
+	unsigned long flags;
 	int i, tries = 0;
 	struct rb_test *t;
 
@@ -2870,9 +2871,10 @@ static void test_pause_begins_anew(struct kunit *test)
 			wake_up_process(pauser);
 			msleep(50);
 			early |= READ_ONCE(t->paused);
-			spin_lock_irq(&pauser->sighand->siglock);
-			signal_wake_up(pauser, false);
-			spin_unlock_irq(&pauser->sighand->siglock);
+			if (lock_task_sighand(pauser, &flags)) {
+				signal_wake_up(pauser, false);
+				unlock_task_sighand(pauser, &flags);
+			}
 			wait_for_completion(&t->pause_done);
 			put_task_struct(pauser);
 			in_time &= !READ_ONCE(t->ended);
