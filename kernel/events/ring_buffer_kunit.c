@@ -2687,6 +2687,7 @@ static int rb_test_pauser(void *arg)
 	struct rb_test *t = arg;
 
 	allow_signal(SIGKILL);
+	allow_signal(SIGUSR1);
 	if (t->share)
 		rb_share(t->rb);
 	else
@@ -2850,7 +2851,6 @@ static void test_pause_begins_anew(struct kunit *test)
 	unsigned int cpu = rb_test_other_cpu(test);
 	struct task_struct *pauser;
 	bool held, early, in_time;
-	unsigned long flags;
 	int i, tries = 0;
 	struct rb_test *t;
 
@@ -2871,10 +2871,7 @@ static void test_pause_begins_anew(struct kunit *test)
 			wake_up_process(pauser);
 			msleep(50);
 			early |= READ_ONCE(t->paused);
-			if (lock_task_sighand(pauser, &flags)) {
-				signal_wake_up(pauser, false);
-				unlock_task_sighand(pauser, &flags);
-			}
+			send_sig(SIGUSR1, pauser, 1);
 			wait_for_completion(&t->pause_done);
 			put_task_struct(pauser);
 			in_time &= !READ_ONCE(t->ended);
@@ -3001,9 +2998,8 @@ static void rb_test_own(struct perf_event *event, struct perf_buffer *rb)
 	spin_lock_irq(&rb->event_lock);
 	list_add_rcu(&event->rb_entry, &rb->event_list);
 	spin_unlock_irq(&rb->event_lock);
-	/* Whichever of these it is. */
-	_Generic(&rb->mmap_count, atomic_t *: atomic_set, refcount_t *: refcount_set)
-		(&rb->mmap_count, 1);
+	/* An atomic_t, or on newer kernels a refcount_t. */
+	*(int *)&rb->mmap_count = 1;
 	refcount_inc(&rb->refcount);
 	rcu_assign_pointer(event->rb, rb);
 	mutex_unlock(&event->mmap_mutex);
