@@ -12,6 +12,9 @@ NO_PMU_SKIPS = mmap:perf_mmap.aux.*
 # A pause that doesn't freeze has no function whose calls could be counted.
 NO_CALLS_SKIPS = pause_cost:pause_cost.calls.*
 
+# Trees without the topic trigger have none.
+NO_TRIGGER_SKIPS = trigger:*
+
 POST_FAILS = $(NO_PMU_FAILS)
 POST_SKIPS = $(NO_PMU_SKIPS) $(BASE_SKIPS)
 
@@ -62,7 +65,7 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	sample_size:sample_stack.backward_none.* \
 	software_samples:* \
 	user_page:*.not_of_a_redirected_event
-STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(BASE_SKIPS)
+STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
 STOCK_RACES = $(UNFROZEN_RACES) \
 	$(UNOWNED_RACES) \
 	$(subst forward,backward,$(UNOWNED_RACES))
@@ -73,7 +76,7 @@ STOCK_COMPLAINS = $(UNFIXED_COMPLAINS)
 FIXES_FAILS = $(NO_PMU_FAILS) \
 	$(UNFROZEN_FAILS) \
 	record_too_large:record_too_large.*_readonly_*
-FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(BASE_SKIPS)
+FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
 FIXES_RACES = $(UNFROZEN_RACES)
 
 CORE_FAILS = $(FIXES_FAILS)
@@ -118,6 +121,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	set_output_inherit:*backward* \
 	set_output_inherit:*.pause_freezes \
 	software_samples:* \
+	$(NO_TRIGGER_SKIPS) \
 	user_page:*.not_of_a_redirected_event \
 	write_direction:*backward*
 PRE_SKIPS = $(NO_PMU_SKIPS) $(BASE_SKIPS)

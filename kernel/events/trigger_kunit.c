@@ -1,0 +1,1094 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of triggers: samples that freeze buffers.
+ *
+ * Real sets, buffers from rb_alloc(), and events without a PMU whose overflow handler
+ * is called as an overflow does. What they leave is found as a reader finds it, from
+ * the head on. Triggers nest where it matters: by hand between begin and end, and by
+ * a hardware breakpoint on each word that a writer uses, between two instructions of
+ * it, like an NMI.
+ *
+ * What can't be seen here: descriptors, mappings, tasks. The selftest
+ * tools/testing/selftests/perf_events/trigger.c is for that.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/kthread.h>
+#include <linux/perf_event.h>
+#include <linux/sched/clock.h>
+#include <linux/sizes.h>
+
+#include "internal.h"
+#include "ring_buffer_head.h"
+#include "trigger.h"
+
+/* A sample: the header and an address, by which it is known. */
+#define TRIGGER_TEST_SIZE	16
+#define TRIGGER_TEST_EVENTS	3
+
+struct trigger_test_sample {
+	struct perf_event_header	header;
+	u64				addr;
+};
+
+/* The first event is the trigger, as a rule. */
+struct trigger_test {
+	struct perf_event	event[TRIGGER_TEST_EVENTS];
+	struct perf_buffer	*rb[TRIGGER_TEST_EVENTS];
+	struct perf_trigger_set	*set;
+	u64			generation;
+
+	/* The trigger of a breakpoint. */
+	unsigned int		hits;
+	unsigned int		fire_at;
+	bool			fired;
+	int			nested;		/* the event that samples then */
+
+	/* Two CPUs that fire at the same time. */
+	atomic_t		ready;
+	struct completion	done[2];
+};
+
+static void trigger_test_wakeup(struct irq_work *work)
+{
+}
+
+/* An event of its own id with a buffer of a page, which an event of all tasks would have. */
+static void trigger_test_open(struct kunit *test, struct trigger_test *t, int i,
+			      bool backward)
+{
+	struct perf_event *event = &t->event[i];
+
+	event->cpu = -1;
+	event->id = 100 + i;
+	event->clock = local_clock;
+	event->attr.sample_period = 1;
+	event->attr.write_backward = backward;
+	event->attr.sample_type = PERF_SAMPLE_ADDR;
+	event->header_size = TRIGGER_TEST_SIZE - sizeof(struct perf_event_header);
+	event->overflow_handler = backward ? perf_event_output_backward :
+					     perf_event_output_forward;
+	mutex_init(&event->child_mutex);
+	INIT_LIST_HEAD(&event->child_list);
+	init_irq_work(&event->pending_irq, trigger_test_wakeup);
+
+	t->rb[i] = rb_alloc(1, 0, -1, 0);
+	KUNIT_ASSERT_NOT_NULL(test, t->rb[i]);
+	rcu_assign_pointer(event->rb, t->rb[i]);
+}
+
+static int trigger_test_init(struct kunit *test)
+{
+	struct trigger_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	test->priv = t;
+
+	return 0;
+}
+
+static void trigger_test_close(struct trigger_test *t)
+{
+	int i;
+
+	if (t->set)
+		perf_trigger_free(t->set);
+	t->set = NULL;
+	t->generation = 0;
+
+	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+		if (!t->rb[i])
+			continue;
+		irq_work_sync(&t->event[i].pending_irq);
+		perf_trigger_free_event(&t->event[i]);
+		perf_trigger_leave(t->rb[i]);
+		rcu_assign_pointer(t->event[i].rb, NULL);
+		synchronize_rcu();
+		ring_buffer_put(t->rb[i]);
+		t->rb[i] = NULL;
+	}
+	memset(t->event, 0, sizeof(t->event));
+}
+
+static void trigger_test_exit(struct kunit *test)
+{
+	if (test->priv)
+		trigger_test_close(test->priv);
+}
+
+/* Three buffers in a set, whose trigger is the first event; not yet armed. */
+static struct trigger_test *trigger_test_set(struct kunit *test,
+					     struct perf_trigger_attr attr, bool backward)
+{
+	struct trigger_test *t = test->priv;
+	int i;
+
+	trigger_test_close(t);
+
+	attr.size = sizeof(attr);
+	t->set = perf_trigger_alloc(&attr, local_clock);
+	KUNIT_ASSERT_NOT_NULL(test, t->set);
+	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+		trigger_test_open(test, t, i, backward);
+		KUNIT_ASSERT_EQ(test, perf_trigger_join(t->set, &t->event[i], t->rb[i]), 0);
+	}
+	KUNIT_ASSERT_EQ(test, perf_trigger_add(t->set, &t->event[0]), 0);
+
+	return t;
+}
+
+static void trigger_test_arm(struct kunit *test, struct trigger_test *t)
+{
+	KUNIT_ASSERT_EQ(test, perf_trigger_arm(t->set, &t->generation), 0);
+}
+
+static void trigger_test_sample(struct trigger_test *t, int i, u64 addr)
+{
+	struct perf_event *event = &t->event[i];
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+
+	perf_sample_data_init(&data, addr, 0);
+	READ_ONCE(event->overflow_handler)(event, &data, &regs);
+}
+
+/* The sample that is @nr records older than the newest one. */
+static u64 trigger_test_newest(struct trigger_test *t, int i, unsigned int nr)
+{
+	bool backward = t->event[i].attr.write_backward;
+	unsigned long head = t->rb[i]->user_page->data_head;
+	unsigned long at = backward ? head + nr * TRIGGER_TEST_SIZE :
+				      head - (nr + 1) * TRIGGER_TEST_SIZE;
+	struct trigger_test_sample *sample;
+
+	sample = t->rb[i]->data_pages[0] + (at & (PAGE_SIZE - 1));
+	if (sample->header.type != PERF_RECORD_SAMPLE ||
+	    sample->header.size != TRIGGER_TEST_SIZE)
+		return 0;
+
+	return sample->addr;
+}
+
+static unsigned long trigger_test_bytes(struct trigger_test *t, int i)
+{
+	return rb_head_bytes(local_read(&t->rb[i]->head),
+			     t->event[i].attr.write_backward);
+}
+
+static bool trigger_test_frozen(struct trigger_test *t)
+{
+	return wait_event_timeout(t->set->waitq, perf_trigger_state(t->set) ==
+				  PERF_TRIGGER_FROZEN, 60 * HZ);
+}
+
+static struct perf_trigger_report trigger_test_report(struct trigger_test *t)
+{
+	struct perf_trigger_report report;
+
+	perf_trigger_tell(t->set, &report);
+
+	return report;
+}
+
+static const struct perf_trigger_attr trigger_at_once = {
+	.flags = PERF_TRIGGER_AT_ONCE,
+};
+
+/* Without a depth, the trigger's record is the last one; again when it is re-armed. */
+static void test_at_once(struct kunit *test)
+{
+	struct perf_trigger_report report;
+	struct trigger_test *t;
+	int round, i, backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = trigger_test_set(test, trigger_at_once, backward);
+		for (round = 1; round <= 3; round++) {
+			u64 addr = round * 1000;
+
+			trigger_test_arm(test, t);
+			KUNIT_EXPECT_EQ(test, t->generation, round);
+			for (i = 0; i < TRIGGER_TEST_EVENTS; i++)
+				if (i)
+					trigger_test_sample(t, i, addr + i);
+			trigger_test_sample(t, 0, addr + 100);
+			/* At once: nothing waits for the irq_work. */
+			trigger_test_sample(t, 0, addr + 200);
+			KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+			for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+				unsigned long bytes = trigger_test_bytes(t, i);
+				u64 newest = i ? addr + i : addr + 100;
+
+				trigger_test_sample(t, i, addr + 300);
+				KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, i), bytes);
+				KUNIT_EXPECT_EQ(test, trigger_test_newest(t, i, 0), newest);
+				KUNIT_EXPECT_TRUE(test, t->rb[i]->paused & RB_PAUSED_TRIGGER);
+			}
+
+			report = trigger_test_report(t);
+			KUNIT_EXPECT_EQ(test, report.generation, round);
+			KUNIT_EXPECT_EQ(test, report.id, 100);
+			KUNIT_EXPECT_EQ(test, report.flags, 0);
+			KUNIT_EXPECT_EQ(test, report.suppressed, 2);
+			KUNIT_EXPECT_EQ(test, report.held_off, 0);
+			KUNIT_EXPECT_EQ(test, report.until, report.time);
+		}
+	}
+}
+
+/* A trigger in the midst of another record of its buffer waits for that one. */
+static void test_between_begin_and_end(struct kunit *test)
+{
+	struct trigger_test_sample sample = {
+		.header = { .type = PERF_RECORD_SAMPLE, .size = TRIGGER_TEST_SIZE },
+		.addr = 7,
+	};
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	struct trigger_test *t;
+	unsigned int state;
+	int i, ret;
+
+	for (i = 0; i < 4; i++) {
+		struct perf_trigger_attr attr = trigger_at_once;
+
+		/* With a depth that is used up by the trigger's next record. */
+		if (i & 2)
+			attr = (struct perf_trigger_attr) {
+				.depth_ns = 60ULL * NSEC_PER_SEC,
+				.depth_bytes = 8,
+			};
+		t = trigger_test_set(test, attr, i & 1);
+		trigger_test_arm(test, t);
+
+		perf_sample_data_init(&data, 0, 0);
+		ret = perf_output_begin(&handle, &data, &t->event[0], sizeof(sample));
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		trigger_test_sample(t, 0, 8);
+		trigger_test_sample(t, 0, 9);
+		mdelay(20);
+		state = perf_trigger_state(t->set);
+		perf_output_copy(&handle, &sample, sizeof(sample));
+		perf_output_end(&handle);
+
+		KUNIT_EXPECT_EQ(test, state, PERF_TRIGGER_FIRED);
+		if (i & 2) {
+			trigger_test_sample(t, 1, 10);
+			trigger_test_sample(t, 2, 10);
+		}
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 8);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 1), 7);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb[0]->lost), 1);
+		KUNIT_EXPECT_EQ(test, t->rb[0]->nest, 0);
+	}
+}
+
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+struct trigger_break_param {
+	const char	*name;
+	size_t		offset;		/* of the word, in the buffer */
+	unsigned int	size;		/* of the word */
+	bool		on_read;
+	unsigned int	fire_at;	/* which hit */
+};
+
+/* The words that a writer uses, in the order that it does. */
+static const struct trigger_break_param trigger_break_params[] = {
+	{ "nest was raised", offsetof(struct perf_buffer, nest), 4, false, 0 },
+	{ "the head was read", offsetof(struct perf_buffer, head), sizeof(long), true, 0 },
+	{ "the flag was tested early", offsetof(struct perf_buffer, paused), 4, true, 0 },
+	{ "the flag was tested", offsetof(struct perf_buffer, paused), 4, true, 1 },
+	{ "the head was moved", offsetof(struct perf_buffer, head), sizeof(long), false, 0 },
+	{ "nest was lowered", offsetof(struct perf_buffer, nest), 4, false, 1 },
+};
+
+static void trigger_break_desc(const struct trigger_break_param *p, char *desc)
+{
+	strscpy(desc, p->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(trigger_break, trigger_break_params, trigger_break_desc);
+
+static void trigger_test_break(struct perf_event *bp, struct perf_sample_data *data,
+			       struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+
+	if (t->hits++ != t->fire_at)
+		return;
+
+	t->fired = true;
+	trigger_test_sample(t, t->nested, t->nested ? 2 : 1000);
+}
+
+/*
+ * Wherever a trigger comes in, between two instructions of a writer of its buffer, no
+ * record is behind the trigger's own. Nor is one that comes in between two of the
+ * trigger's.
+ */
+static void test_newest_by_breakpoint(struct kunit *test)
+{
+	const struct trigger_break_param *p = test->param_value;
+	struct perf_event_attr attr;
+	struct perf_event *bp;
+	struct trigger_test *t;
+	unsigned long bytes;
+	int i;
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "needs breakpoints that come after the access");
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	for (i = 0; i < 4; i++) {
+		int outer = i & 2 ? 0 : 1;
+
+		t = trigger_test_set(test, trigger_at_once, i & 1);
+		/* Another event that writes to the trigger's buffer. */
+		rcu_assign_pointer(t->event[1].rb, t->rb[0]);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 1, 1);
+
+		t->hits = 0;
+		t->fire_at = p->fire_at;
+		t->fired = false;
+		t->nested = !outer;
+		hw_breakpoint_init(&attr);
+		attr.bp_addr = (unsigned long)t->rb[0] + p->offset;
+		attr.bp_len = p->size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
+		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
+						      trigger_test_break, t);
+		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+		trigger_test_sample(t, outer, outer ? 2 : 1000);
+		perf_event_release_kernel(bp);
+
+		KUNIT_ASSERT_TRUE(test, t->fired);
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 1000);
+		KUNIT_EXPECT_EQ(test, trigger_test_report(t).flags, 0);
+
+		/* The other is before it, or was dropped and counted. */
+		bytes = trigger_test_bytes(t, 0);
+		KUNIT_EXPECT_EQ(test, bytes / TRIGGER_TEST_SIZE +
+				local_read(&t->rb[0]->lost), 3);
+		KUNIT_EXPECT_EQ(test, t->rb[0]->nest, 0);
+
+		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
+	}
+}
+
+static void trigger_test_break_depth(struct perf_event *bp, struct perf_sample_data *data,
+				     struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+
+	if (t->hits++ != t->fire_at)
+		return;
+
+	t->fired = true;
+	trigger_test_sample(t, 0, 1000);
+	trigger_test_sample(t, 1, 3);
+}
+
+/*
+ * The depth starts behind the trigger's record, also for a writer that a trigger comes in
+ * between, and that takes the long way, as it has lost records to tell of.
+ */
+static void test_depth_by_breakpoint(struct kunit *test)
+{
+	const struct trigger_break_param *p = test->param_value;
+	const struct perf_trigger_attr depth = {
+		.depth_ns = PERF_TRIGGER_MAX_NS,
+		.depth_bytes = 20 * TRIGGER_TEST_SIZE,
+	};
+	struct perf_trigger_member *m;
+	struct perf_event_attr attr;
+	struct perf_event *bp;
+	struct trigger_test *t;
+	unsigned long bytes;
+	int i, n;
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "needs breakpoints that come after the access");
+	if (!hw_breakpoint_slots(TYPE_DATA))
+		kunit_skip(test, "needs a hardware breakpoint");
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+
+	for (i = 0; i < 4; i++) {
+		t = trigger_test_set(test, depth, i & 1);
+		rcu_assign_pointer(t->event[1].rb, t->rb[0]);
+		trigger_test_arm(test, t);
+		if (i & 2) {
+			KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+			trigger_test_sample(t, 1, 1);
+			KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
+		}
+
+		t->hits = 0;
+		t->fire_at = p->fire_at;
+		t->fired = false;
+		hw_breakpoint_init(&attr);
+		attr.bp_addr = (unsigned long)t->rb[0] + p->offset;
+		attr.bp_len = p->size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
+		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
+		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
+						      trigger_test_break_depth, t);
+		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+		trigger_test_sample(t, 1, 2);
+		perf_event_release_kernel(bp);
+		KUNIT_ASSERT_TRUE(test, t->fired);
+
+		KUNIT_EXPECT_FALSE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
+		for (n = 0; n < 30; n++)
+			trigger_test_sample(t, 1, 10);
+		KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
+
+		m = list_first_entry(&t->set->members, struct perf_trigger_member, entry);
+		bytes = trigger_test_bytes(t, 0) - m->start;
+		/* No more than that, and no room for another. */
+		KUNIT_EXPECT_LE(test, bytes, depth.depth_bytes);
+		KUNIT_EXPECT_GT(test, bytes + TRIGGER_TEST_SIZE, depth.depth_bytes);
+
+		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
+	}
+}
+#endif /* CONFIG_HAVE_HW_BREAKPOINT */
+
+struct trigger_depth_param {
+	const char	*name;
+	unsigned int	bytes;
+	unsigned int	records;	/* that each buffer takes */
+};
+
+static const struct trigger_depth_param trigger_depth_params[] = {
+	{ "8 bytes", 8, 0 },
+	{ "a record", TRIGGER_TEST_SIZE, 1 },
+	{ "a byte less than two", 2 * TRIGGER_TEST_SIZE - 1, 1 },
+	{ "ten records", 10 * TRIGGER_TEST_SIZE, 10 },
+	{ "the buffer", PAGE_SIZE, PAGE_SIZE / TRIGGER_TEST_SIZE },
+};
+
+static void trigger_depth_desc(const struct trigger_depth_param *p, char *desc)
+{
+	strscpy(desc, p->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(trigger_depth, trigger_depth_params, trigger_depth_desc);
+
+/* Each buffer takes as many bytes as were asked for, and ends the wait when all have. */
+static void test_depth_in_bytes(struct kunit *test)
+{
+	const struct trigger_depth_param *p = test->param_value;
+	const struct perf_trigger_attr attr = {
+		.depth_ns = PERF_TRIGGER_MAX_NS,
+		.depth_bytes = p->bytes,
+	};
+	struct perf_trigger_member *m;
+	struct trigger_test *t;
+	unsigned long before;
+	unsigned int n;
+	int i, backward;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = trigger_test_set(test, attr, backward);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1);
+		/* Here or there: the others are marked by the irq_work. */
+		irq_work_sync(&t->set->irq_work);
+
+		for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+			KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set),
+					PERF_TRIGGER_FIRED);
+			before = trigger_test_bytes(t, i);
+			for (n = 0; n < p->records; n++)
+				trigger_test_sample(t, i, 10 + n);
+			KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, i) - before,
+					p->records * TRIGGER_TEST_SIZE);
+			KUNIT_EXPECT_EQ(test, local_read(&t->rb[i]->lost), 0);
+			trigger_test_sample(t, i, 2);
+			trigger_test_sample(t, i, 3);
+			KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, i) - before,
+					p->records * TRIGGER_TEST_SIZE);
+			KUNIT_EXPECT_EQ(test, local_read(&t->rb[i]->lost), 2);
+		}
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		list_for_each_entry(m, &t->set->members, entry) {
+			KUNIT_EXPECT_EQ(test, local_read(&m->records), p->records);
+			KUNIT_EXPECT_EQ(test, m->bytes, p->records * TRIGGER_TEST_SIZE);
+		}
+	}
+}
+
+/* Time ends what bytes don't, in quiet buffers, too. */
+static void test_depth_in_time(struct kunit *test)
+{
+	const struct perf_trigger_attr attr = {
+		.depth_ns = 30 * NSEC_PER_MSEC,
+		.depth_bytes = PAGE_SIZE,
+	};
+	struct trigger_test *t = trigger_test_set(test, attr, true);
+	struct perf_trigger_report report;
+	struct perf_trigger_member *m;
+	unsigned int written = 0;
+
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 0, 1);
+	irq_work_sync(&t->set->irq_work);
+	/* On a slow machine there may be time for none. */
+	trigger_test_sample(t, 1, 2);
+	trigger_test_sample(t, 1, 3);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	written = trigger_test_bytes(t, 1) / TRIGGER_TEST_SIZE;
+	trigger_test_sample(t, 1, 4);
+	KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 1), written * TRIGGER_TEST_SIZE);
+	KUNIT_EXPECT_EQ(test, local_read(&t->rb[1]->lost), 3 - written);
+
+	report = trigger_test_report(t);
+	KUNIT_EXPECT_EQ(test, report.until - report.time, 30 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, local_clock(), report.until);
+	list_for_each_entry(m, &t->set->members, entry)
+		KUNIT_EXPECT_EQ(test, local_read(&m->records),
+				m->id == 101 ? written : 0);
+}
+
+static int trigger_test_racer(void *arg)
+{
+	struct trigger_test *t = arg;
+	int i = smp_processor_id() ? 1 : 0;
+
+	atomic_inc(&t->ready);
+	while (atomic_read(&t->ready) < 2)
+		cond_resched();
+	trigger_test_sample(t, i, 5 + i);
+	complete(&t->done[i]);
+
+	return 0;
+}
+
+/* Of two that fire, one wins, and the other is counted. */
+static void test_fired_on_two_cpus(struct kunit *test)
+{
+	struct perf_trigger_report report;
+	struct task_struct *task;
+	struct trigger_test *t;
+	unsigned int round, i, won;
+
+	if (num_online_cpus() < 2 || !cpu_online(1))
+		kunit_skip(test, "needs two CPUs");
+
+	t = trigger_test_set(test, trigger_at_once, true);
+	KUNIT_ASSERT_EQ(test, perf_trigger_add(t->set, &t->event[1]), 0);
+	for (round = 0; round < 100; round++) {
+		trigger_test_arm(test, t);
+		atomic_set(&t->ready, 0);
+		for (i = 0; i < 2; i++) {
+			init_completion(&t->done[i]);
+			task = kthread_create_on_cpu(trigger_test_racer, t, i, "trigger/%u");
+			KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+			wake_up_process(task);
+		}
+		for (i = 0; i < 2; i++)
+			wait_for_completion(&t->done[i]);
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		report = trigger_test_report(t);
+		won = report.id - 100;
+		KUNIT_ASSERT_LT(test, won, 2);
+		KUNIT_EXPECT_EQ(test, report.suppressed, 1);
+		KUNIT_EXPECT_EQ(test, report.cpu, won);
+		KUNIT_EXPECT_EQ(test, report.flags, 0);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, won, 0), 5 + won);
+	}
+}
+
+/* The ioctl's pause and the trigger's don't undo each other. */
+static void test_pause_is_another(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[1], true), 0);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_EQ(test, trigger_test_report(t).flags, PERF_TRIGGER_BY_USER);
+
+	/* The trigger's remains. */
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
+	trigger_test_sample(t, 0, 1);
+	KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 0), 0);
+
+	/* So does the ioctl's. */
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 1, 1);
+	trigger_test_sample(t, 2, 1);
+	KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 1), 0);
+	KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 2), TRIGGER_TEST_SIZE);
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb[1]), 0);
+	trigger_test_sample(t, 1, 1);
+	KUNIT_EXPECT_NE(test, trigger_test_bytes(t, 1), 0);
+
+	/* A trigger whose buffer is paused has no record, and says so. */
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+	trigger_test_sample(t, 0, 2);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_EQ(test, trigger_test_report(t).flags, PERF_TRIGGER_NO_RECORD);
+	KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 0), 0);
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
+
+	/* The buffers run on without their set. */
+	perf_trigger_free(t->set);
+	t->set = NULL;
+	trigger_test_sample(t, 0, 3);
+	trigger_test_sample(t, 2, 3);
+	KUNIT_EXPECT_NE(test, trigger_test_bytes(t, 0), 0);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 3);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 2, 0), 3);
+}
+
+/*
+ * A buffer that is asked for a pause is asked once, but for the ioctl's sake once more: a
+ * trigger's pause lets its own sample pass.
+ */
+static void test_asked_once(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	unsigned long gp, none = get_completed_synchronize_rcu();
+
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_TRUE(test, t->rb[0]->pause_begun);
+	t->rb[0]->pause_gp = none;
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+	gp = t->rb[0]->pause_gp;
+	KUNIT_EXPECT_NE(test, gp, none);
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+	KUNIT_EXPECT_EQ(test, t->rb[0]->pause_gp, gp);
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
+	KUNIT_EXPECT_TRUE(test, t->rb[0]->pause_begun);
+	t->rb[0]->pause_gp = none;
+	KUNIT_EXPECT_EQ(test, rb_pause(t->rb[0], true), 0);
+	KUNIT_EXPECT_NE(test, t->rb[0]->pause_gp, none);
+
+	/* Anew, when it has taken records again. */
+	KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_FALSE(test, t->rb[0]->pause_begun);
+}
+
+/* Buffers and triggers go in any order, and a set that has none of them completes. */
+static void test_members_go(struct kunit *test)
+{
+	struct perf_trigger_member *m;
+	struct trigger_test *t;
+	int i, when;
+
+	for (when = 0; when < 3; when++) {
+		const struct perf_trigger_attr attr = {
+			.depth_ns = 50 * NSEC_PER_MSEC,
+			.depth_bytes = 8,
+		};
+
+		t = trigger_test_set(test, attr, true);
+		for (i = 0; i <= 3; i++) {
+			if (i == when) {
+				perf_trigger_leave(t->rb[1]);
+				perf_trigger_leave(t->rb[2]);
+			}
+			switch (i) {
+			case 0:
+				trigger_test_arm(test, t);
+				break;
+			case 1:
+				trigger_test_sample(t, 0, 1);
+				break;
+			case 2:
+				trigger_test_sample(t, 0, 2);
+				break;
+			case 3:
+				KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+				break;
+			}
+		}
+		list_for_each_entry(m, &t->set->members, entry)
+			KUNIT_EXPECT_EQ(test, !rcu_access_pointer(m->rb), m->id != 100);
+		/* What has left takes records, frozen or not: nobody else would care. */
+		rb_trigger_thaw(t->rb[1]);
+		trigger_test_sample(t, 1, 9);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 1, 0), 9);
+
+		/* The trigger is gone: nobody fires but user space. */
+		trigger_test_arm(test, t);
+		perf_trigger_free_event(&t->event[0]);
+		trigger_test_sample(t, 0, 3);
+		KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 3);
+		perf_trigger_leave(t->rb[0]);
+		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	}
+}
+
+/* Buffers that leave before they reach their depth aren't waited for. */
+static void test_leave_before_depth(struct kunit *test)
+{
+	const struct perf_trigger_attr attr = {
+		.depth_ns = PERF_TRIGGER_MAX_NS,
+		.depth_bytes = TRIGGER_TEST_SIZE,
+	};
+	struct trigger_test *t;
+	int when, n;
+
+	for (when = 0; when < 5; when++) {
+		t = trigger_test_set(test, attr, true);
+		if (when == 0)
+			perf_trigger_leave(t->rb[1]);
+		trigger_test_arm(test, t);
+		if (when == 1)
+			perf_trigger_leave(t->rb[1]);
+		trigger_test_sample(t, 0, 1);
+		if (when == 2)
+			perf_trigger_leave(t->rb[1]);
+		irq_work_sync(&t->set->irq_work);
+		for (n = 0; n < 2; n++) {
+			/* The last one to reach its depth, or to leave. */
+			if (when != 4)
+				trigger_test_sample(t, 0, 2);
+			if (when == 4)
+				trigger_test_sample(t, 1, 2);
+			trigger_test_sample(t, 2, 2);
+		}
+		if (when == 3)
+			perf_trigger_leave(t->rb[1]);
+		if (when == 4) {
+			/* It has reached its own. */
+			perf_trigger_leave(t->rb[1]);
+			KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set),
+					PERF_TRIGGER_FIRED);
+			perf_trigger_leave(t->rb[0]);
+		}
+		KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
+		if (perf_trigger_state(t->set) != PERF_TRIGGER_FROZEN)
+			return;
+
+		/* Neither the next time. */
+		perf_trigger_leave(t->rb[2]);
+		trigger_test_arm(test, t);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->set->running), when != 4);
+	}
+}
+
+struct trigger_test_arming {
+	struct trigger_test	*t;
+	struct completion	done;
+	int			ret;
+};
+
+static int trigger_test_armer(void *arg)
+{
+	struct trigger_test_arming *a = arg;
+
+	a->ret = perf_trigger_arm(a->t->set, &a->t->generation);
+	complete(&a->done);
+
+	return 0;
+}
+
+/* A set that is being armed again isn't frozen any more, and no sample counts. */
+static void test_while_arming(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	struct trigger_test_arming a = { .t = t };
+	struct task_struct *task;
+	unsigned int state;
+	int i;
+
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 0, 1);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+	/* Hold it up where the last buffer is to run on. */
+	init_completion(&a.done);
+	mutex_lock(&t->rb[2]->pause_mutex);
+	task = kthread_run(trigger_test_armer, &a, "trigger_arm");
+	if (IS_ERR(task)) {
+		mutex_unlock(&t->rb[2]->pause_mutex);
+		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
+		return;
+	}
+	for (i = 0; i < 60000 && READ_ONCE(t->rb[1]->paused); i++)
+		usleep_range(1000, 2000);
+	state = perf_trigger_state(t->set);
+	trigger_test_sample(t, 0, 2);
+	trigger_test_sample(t, 0, 3);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), -EALREADY);
+	mutex_unlock(&t->rb[2]->pause_mutex);
+	wait_for_completion(&a.done);
+
+	KUNIT_EXPECT_EQ(test, a.ret, 0);
+	KUNIT_EXPECT_EQ(test, state, PERF_TRIGGER_IDLE);
+	KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 3);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_EQ(test, trigger_test_report(t).suppressed, 0);
+}
+
+/* A set that goes away while it fires leaves buffers that run. */
+static void test_set_goes(struct kunit *test)
+{
+	struct trigger_test *t;
+	int i, when;
+
+	for (when = 0; when < 4; when++) {
+		const struct perf_trigger_attr attr = {
+			.depth_ns = PERF_TRIGGER_MAX_NS,
+			.depth_bytes = when & 1 ? 8 : 0,
+		};
+
+		t = trigger_test_set(test, attr, true);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1);
+		if (when & 2)
+			irq_work_sync(&t->set->irq_work);
+		for (i = 0; i < TRIGGER_TEST_EVENTS; i++)
+			trigger_test_sample(t, i, 2);
+		perf_trigger_free(t->set);
+		t->set = NULL;
+
+		for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+			KUNIT_EXPECT_EQ(test, t->rb[i]->paused, 0);
+			KUNIT_EXPECT_NULL(test, rcu_access_pointer(t->rb[i]->trigger));
+			trigger_test_sample(t, i, 3);
+			KUNIT_EXPECT_EQ(test, trigger_test_newest(t, i, 0), 3);
+		}
+	}
+}
+
+static void test_generation(struct kunit *test)
+{
+	struct trigger_test *t;
+	u64 generation = 0;
+
+	t = trigger_test_set(test, (struct perf_trigger_attr) {
+			.depth_ns = PERF_TRIGGER_MAX_NS, .depth_bytes = 8 }, true);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), -EINVAL);
+	generation = 1;
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &generation), -ESTALE);
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &t->generation), -EALREADY);
+	generation = 0;
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &generation), -ESTALE);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), -EALREADY);
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &t->generation), -EINPROGRESS);
+	irq_work_sync(&t->set->irq_work);
+	trigger_test_sample(t, 0, 1);
+	trigger_test_sample(t, 1, 1);
+	trigger_test_sample(t, 2, 1);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), -EALREADY);
+	generation = 2;
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &generation), -ESTALE);
+	KUNIT_EXPECT_EQ(test, generation, 2);
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, t->generation, 2);
+
+	/* It shares its word with the state, and wraps. */
+	atomic_set(&t->set->state, PERF_TRIGGER_WORD(~0U >> PERF_TRIGGER_STATE_BITS,
+						     PERF_TRIGGER_FROZEN));
+	t->generation = ~0U >> PERF_TRIGGER_STATE_BITS;
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, t->generation, 0);
+	KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
+}
+
+static void test_hold_off(struct kunit *test)
+{
+	struct perf_trigger_attr attr = trigger_at_once;
+	struct perf_trigger_member *m;
+	struct trigger_test *t;
+	int i;
+
+	attr.holdoff_bytes = 4 * TRIGGER_TEST_SIZE;
+	t = trigger_test_set(test, attr, true);
+	for (i = 0; i < 2; i++) {
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1);
+		trigger_test_sample(t, 0, 2);
+		trigger_test_sample(t, 0, 3);
+		trigger_test_sample(t, 0, 4);
+		KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
+		trigger_test_sample(t, 0, 5);
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		KUNIT_EXPECT_EQ(test, trigger_test_report(t).held_off, 4);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 5);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 1), 4);
+	}
+
+	attr = trigger_at_once;
+	attr.holdoff_ns = PERF_TRIGGER_MAX_NS;
+	t = trigger_test_set(test, attr, true);
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 0, 1);
+	KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
+	t->set->armed_at -= PERF_TRIGGER_MAX_NS;
+	trigger_test_sample(t, 0, 2);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 2);
+
+	/* What isn't written to the set waits for no bytes of it. */
+	attr = trigger_at_once;
+	attr.holdoff_bytes = PAGE_SIZE;
+	for (i = 0; i < 2; i++) {
+		t = trigger_test_set(test, attr, true);
+		if (i)
+			perf_trigger_leave(t->rb[0]);
+		else
+			rcu_assign_pointer(t->event[0].rb, NULL);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1);
+		KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
+		KUNIT_EXPECT_EQ(test, trigger_test_report(t).flags,
+				PERF_TRIGGER_NO_RECORD);
+	}
+
+	/* History that was there once doesn't go when the count comes round. */
+	t = trigger_test_set(test, attr, true);
+	trigger_test_arm(test, t);
+	m = list_first_entry(&t->set->members, struct perf_trigger_member, entry);
+	KUNIT_EXPECT_FALSE(test, m->has_history);
+	m->has_history = true;
+	trigger_test_sample(t, 0, 1);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+	/* User space knows what it does. */
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+}
+
+static void trigger_test_handler(struct perf_event *event,
+				 struct perf_sample_data *data, struct pt_regs *regs)
+{
+}
+
+static u64 trigger_test_time;
+
+static u64 trigger_test_clock(void)
+{
+	return READ_ONCE(trigger_test_time);
+}
+
+/* A clock that is set back prolongs neither the hold-off nor the depth. */
+static void test_clock_is_set(struct kunit *test)
+{
+	const struct perf_trigger_attr attr = {
+		.depth_ns = 20 * NSEC_PER_MSEC,
+		.holdoff_ns = 20 * NSEC_PER_MSEC,
+	};
+	struct trigger_test *t = trigger_test_set(test, attr, true);
+
+	WRITE_ONCE(trigger_test_time, 1ULL << 60);
+	t->set->clock = trigger_test_clock;
+	trigger_test_arm(test, t);
+	WRITE_ONCE(trigger_test_time, 1ULL << 59);
+	msleep(30);
+	/* The hold-off is over, and the clock goes back again before the timer is set. */
+	local_irq_disable();
+	trigger_test_sample(t, 0, 1);
+	WRITE_ONCE(trigger_test_time, 1ULL << 58);
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
+	trigger_test_time = 0;
+}
+
+static void test_errors(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, (struct perf_trigger_attr) {
+			.depth_ns = 1, .depth_bytes = PAGE_SIZE }, true);
+	struct perf_trigger_set *other;
+	struct perf_buffer *rb;
+
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[0], t->rb[0]), -EEXIST);
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[0]), -EEXIST);
+	KUNIT_EXPECT_TRUE(test, is_default_overflow_handler(&t->event[0]));
+
+	t->event[1].attr.sample_period = 0;
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EINVAL);
+	t->event[1].attr.sample_period = 1;
+	t->event[1].overflow_handler = trigger_test_handler;
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EOPNOTSUPP);
+	KUNIT_EXPECT_NULL(test, t->event[1].trigger);
+	t->event[1].overflow_handler = perf_event_output_backward;
+
+	t->event[1].clock = trigger_test_clock;
+	perf_trigger_leave(t->rb[1]);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -EXDEV);
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EXDEV);
+	t->event[1].clock = local_clock;
+
+	rb = rb_alloc(0, 0, -1, 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], rb), -ENOBUFS);
+	ring_buffer_put(rb);
+
+	t->set->attr.depth_bytes++;
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ERANGE);
+	t->set->attr.depth_bytes--;
+
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ENXIO);
+
+	other = perf_trigger_alloc(&t->set->attr, local_clock);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(other, &t->event[0], t->rb[0]), -EBUSY);
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(other, &t->event[0]), -EBUSY);
+	perf_trigger_free(other);
+
+	t->set->nr_members = PERF_TRIGGER_MAX;
+	t->set->nr_triggers = PERF_TRIGGER_MAX;
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -ENOSPC);
+
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -EALREADY);
+	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EALREADY);
+}
+
+static struct kunit_case trigger_test_cases[] = {
+	KUNIT_CASE(test_at_once),
+	KUNIT_CASE(test_between_begin_and_end),
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	KUNIT_CASE_PARAM(test_newest_by_breakpoint, trigger_break_gen_params),
+	KUNIT_CASE_PARAM(test_depth_by_breakpoint, trigger_break_gen_params),
+#endif
+	KUNIT_CASE_PARAM(test_depth_in_bytes, trigger_depth_gen_params),
+	KUNIT_CASE(test_depth_in_time),
+	KUNIT_CASE(test_fired_on_two_cpus),
+	KUNIT_CASE(test_pause_is_another),
+	KUNIT_CASE(test_asked_once),
+	KUNIT_CASE(test_members_go),
+	KUNIT_CASE(test_leave_before_depth),
+	KUNIT_CASE(test_while_arming),
+	KUNIT_CASE(test_set_goes),
+	KUNIT_CASE(test_generation),
+	KUNIT_CASE(test_hold_off),
+	KUNIT_CASE(test_clock_is_set),
+	KUNIT_CASE(test_errors),
+	{}
+};
+
+static struct kunit_suite trigger_test_suite = {
+	.name = "perf_trigger",
+	.init = trigger_test_init,
+	.exit = trigger_test_exit,
+	.test_cases = trigger_test_cases,
+};
+
+kunit_test_suite(trigger_test_suite);

@@ -1,0 +1,1019 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers: the sample of an event freezes the buffers of a set. The trigger's own
+ * record is the newest one of its buffer, what comes later is counted, the set says
+ * what happened, and whatever goes away meanwhile does no harm.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "../kselftest_harness.h"
+#include "overwrite_test.h"
+#include "trace_format.h"
+#include "trigger.h"
+
+#define PAGES		8
+#define FIRINGS		200
+#define MAX_CPUS	4
+#define CPU_FIRINGS	100
+#define NOBODY		65534
+#define LONG_NS		(60 * 1000000000ULL)
+
+static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+
+static struct perf_trigger_attr at_once(void)
+{
+	return (struct perf_trigger_attr) { .flags = PERF_TRIGGER_AT_ONCE };
+}
+
+/* A set of @event, or -1 and the test skipped if this kernel has none. */
+static int open_set(struct __test_metadata *_metadata, int event,
+		    struct perf_trigger_attr attr)
+{
+	int set = perf_trigger_set(event, &attr), error = errno;
+
+	if (set < 0 && error == ENOTTY)
+		SKIP(return -1, "no triggers in this kernel");
+	ASSERT_LE(0, set) {
+		TH_LOG("PERF_EVENT_IOC_TRIGGER_SET: %s", strerror(error));
+	}
+	return set;
+}
+
+static bool is_readable(int set, int timeout)
+{
+	struct pollfd poll_fd = { .fd = set, .events = POLLIN };
+
+	return poll(&poll_fd, 1, timeout) == 1 && poll_fd.revents == POLLIN;
+}
+
+/* The address of the sample of a fault that is the newest record, or 0. */
+static __u64 newest_fault(const struct perf_overwrite *ow)
+{
+	struct perf_overwrite_walk walk;
+	struct perf_event_header *record;
+
+	perf_overwrite_begin(&walk, ow);
+	record = perf_overwrite_next(&walk, space);
+	if (!record || record->type != PERF_RECORD_SAMPLE)
+		return 0;
+	return *(__u64 *)(record + 1);
+}
+
+/*
+ * A task's names are written to a buffer, as are samples of its page faults: these
+ * are the trigger. No privilege is needed.
+ */
+FIXTURE(trigger)
+{
+	struct perf_overwrite	ow;
+	struct fault_area	area;
+	int			names;
+	int			faults;
+	__u64			faults_id;
+	int			set;
+	__u64			generation;
+};
+
+FIXTURE_SETUP(trigger)
+{
+	struct perf_event_attr names = NAME_EVENT(1);
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+
+	self->set = -1;
+	self->names = open_event(_metadata, &names, 0, -1);
+	if (self->names < 0)
+		return;
+	if (map_event(_metadata, &self->ow, self->names, PAGES, false))
+		return;
+	self->faults = open_event(_metadata, &faults, 0, -1);
+	if (self->faults < 0)
+		return;
+	ASSERT_EQ(0, ioctl(self->faults, PERF_EVENT_IOC_SET_OUTPUT, self->names));
+	ASSERT_EQ(0, ioctl(self->faults, PERF_EVENT_IOC_ID, &self->faults_id));
+	ASSERT_EQ(0, map_fault_area(&self->area, 64));
+	self->set = open_set(_metadata, self->names, at_once());
+}
+
+FIXTURE_TEARDOWN(trigger)
+{
+	close(self->set);
+	close(self->faults);
+	close(self->names);
+}
+
+/* Makes a set of other ways the fixture's. */
+static void reopen(struct __test_metadata *_metadata, FIXTURE_DATA(trigger) *self,
+		   struct perf_trigger_attr attr)
+{
+	close(self->set);
+	self->set = open_set(_metadata, self->names, attr);
+	self->generation = 0;
+}
+
+static void build(struct __test_metadata *_metadata, FIXTURE_DATA(trigger) *self)
+{
+	ASSERT_EQ(0, perf_trigger_join(self->set, self->names));
+	ASSERT_EQ(0, perf_trigger_add(self->set, self->faults));
+}
+
+/* Exactly one fault is sampled, that of page @seq. */
+static void one_fault(FIXTURE_DATA(trigger) *self, unsigned int seq)
+{
+	if (seq % self->area.pages == 0)
+		madvise(self->area.base, self->area.pages * self->area.page_size,
+			MADV_DONTNEED);
+	ioctl(self->faults, PERF_EVENT_IOC_ENABLE);
+	asm volatile("" : : "r" (self->area.base[seq % self->area.pages *
+						 self->area.page_size]));
+	ioctl(self->faults, PERF_EVENT_IOC_DISABLE);
+}
+
+TEST_F(trigger, own_record_is_newest)
+{
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 head, before;
+
+	build(_metadata, self);
+	for (unsigned int i = 0; i < FIRINGS; i++) {
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		ASSERT_EQ(i + 1, self->generation);
+		write_names(i * 20, 10, 0);
+		one_fault(self, i);
+		before = perf_overwrite_head(&self->ow);
+		write_names(i * 20 + 10, 10, 0);
+
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		head = perf_overwrite_head(&self->ow);
+		EXPECT_EQ(before, head);
+		EXPECT_EQ(fault_address(&self->area, i), newest_fault(&self->ow));
+		EXPECT_EQ(self->generation, report.generation);
+		EXPECT_EQ(self->faults_id, report.id);
+		EXPECT_EQ(0, report.flags);
+		EXPECT_EQ(1, report.nr);
+		EXPECT_EQ(0, report.suppressed);
+		EXPECT_EQ(0, report.held_off);
+		EXPECT_EQ(head, buffer.head);
+		EXPECT_EQ(0, buffer.records);
+		EXPECT_EQ(-1, buffer.cpu);
+		/* It stays so. */
+		write_names(0, 10, 0);
+		EXPECT_EQ(head, perf_overwrite_head(&self->ow));
+	}
+	/* Nothing was lost but what met the frozen buffer. */
+	EXPECT_EQ(20 * FIRINGS, lost_count(self->names));
+}
+
+TEST_F(trigger, poll_and_read)
+{
+	struct perf_trigger_report report, small;
+	struct perf_trigger_buffer buffer;
+	char large[1024];
+	int flags;
+
+	build(_metadata, self);
+	flags = fcntl(self->set, F_GETFL);
+	ASSERT_EQ(0, fcntl(self->set, F_SETFL, flags | O_NONBLOCK));
+
+	EXPECT_FALSE(is_readable(self->set, 0));
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_FALSE(is_readable(self->set, 0));
+	EXPECT_EQ(-1, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(EAGAIN, errno);
+
+	/* By user space, which is one call. */
+	ASSERT_EQ(0, perf_trigger_fire(self->set));
+	EXPECT_TRUE(is_readable(self->set, -1));
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(PERF_TRIGGER_BY_USER, report.flags);
+	EXPECT_EQ(0, report.id);
+	EXPECT_EQ(report.time, report.until);
+	/* A front of it, and no part of a buffer. */
+	EXPECT_EQ(-1, read(self->set, &small, sizeof(small) - 1));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(sizeof(small), read(self->set, &small, sizeof(small)));
+	EXPECT_EQ(0, memcmp(&report, &small, sizeof(small)));
+	EXPECT_EQ(sizeof(small), read(self->set, large, sizeof(small) + sizeof(buffer) - 1));
+	EXPECT_EQ(sizeof(small) + sizeof(buffer), read(self->set, large, sizeof(large)));
+	EXPECT_EQ(0, memcmp(&buffer, large + report.size, sizeof(buffer)));
+	EXPECT_EQ(-1, syscall(__NR_read, self->set, 8, sizeof(small)));
+	EXPECT_EQ(EFAULT, errno);
+	one_fault(self, 0);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(1, report.suppressed);
+
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_FALSE(is_readable(self->set, 0));
+}
+
+TEST_F(trigger, depth_in_bytes)
+{
+	struct perf_trigger_attr attr = { .depth_ns = LONG_NS, .depth_bytes = 240 };
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 before, taken;
+
+	reopen(_metadata, self, attr);
+	build(_metadata, self);
+	for (unsigned int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		one_fault(self, i);
+		before = perf_overwrite_head(&self->ow);
+		write_names(0, 20, 0);
+		/* Not by the time: that would be a minute. */
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		taken = perf_overwrite_written(before, perf_overwrite_head(&self->ow));
+		EXPECT_LE(taken, 240);
+		EXPECT_LT(240 - 32, taken);
+		EXPECT_EQ(taken, buffer.bytes);
+		EXPECT_EQ(LONG_NS, report.until - report.time);
+		EXPECT_LE(7, buffer.records);
+		EXPECT_GE(10, buffer.records);
+	}
+}
+
+TEST_F(trigger, depth_in_time)
+{
+	struct perf_trigger_attr attr = { .depth_ns = 20 * 1000000 };
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 before, start;
+
+	reopen(_metadata, self, attr);
+	build(_metadata, self);
+	for (unsigned int i = 0; i < 5; i++) {
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		one_fault(self, i);
+		before = perf_overwrite_head(&self->ow);
+		start = now_ns();
+		/* Every other time it is quiet. */
+		if (i & 1)
+			write_names(0, 5, 0);
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		EXPECT_EQ(perf_overwrite_written(before, perf_overwrite_head(&self->ow)),
+			  buffer.bytes);
+		if (!(i & 1))
+			EXPECT_EQ(0, buffer.records);
+		EXPECT_EQ(20 * 1000000, report.until - report.time);
+		EXPECT_LE(start, now_ns());
+	}
+}
+
+TEST_F(trigger, hold_off)
+{
+	struct perf_trigger_attr attr = at_once();
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+
+	attr.holdoff_bytes = 1024;
+	reopen(_metadata, self, attr);
+	build(_metadata, self);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	one_fault(self, 0);
+	one_fault(self, 1);
+	EXPECT_FALSE(is_readable(self->set, 0));
+	write_names(0, 60, 0);
+	one_fault(self, 2);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(2, report.held_off);
+	EXPECT_EQ(fault_address(&self->area, 2), newest_fault(&self->ow));
+
+	attr.holdoff_bytes = 0;
+	attr.holdoff_ns = 50 * 1000000;
+	reopen(_metadata, self, attr);
+	build(_metadata, self);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	for (unsigned int i = 3; !is_readable(self->set, 10); i++)
+		one_fault(self, i);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(self->faults_id, report.id);
+}
+
+TEST_F(trigger, generation)
+{
+	struct perf_trigger_attr attr = { .depth_ns = LONG_NS, .depth_bytes = 64 };
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 stale = 1;
+
+	reopen(_metadata, self, attr);
+	EXPECT_EQ(-1, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_EQ(ENXIO, errno);
+	build(_metadata, self);
+	EXPECT_EQ(-1, perf_trigger_fire(self->set));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, perf_trigger_arm(self->set, &stale));
+	EXPECT_EQ(ESTALE, errno);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_EQ(-1, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_EQ(EALREADY, errno);
+	ASSERT_EQ(0, perf_trigger_fire(self->set));
+	EXPECT_EQ(-1, perf_trigger_fire(self->set));
+	EXPECT_EQ(EALREADY, errno);
+	EXPECT_EQ(-1, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_EQ(EINPROGRESS, errno);
+	write_names(0, 10, 0);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	stale = 0;
+	EXPECT_EQ(-1, perf_trigger_arm(self->set, &stale));
+	EXPECT_EQ(ESTALE, errno);
+	EXPECT_EQ(-1, ioctl(self->set, PERF_TRIGGER_IOC_ARM, 8));
+	EXPECT_EQ(EFAULT, errno);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_EQ(2, self->generation);
+}
+
+static int attr_error(int event, struct perf_trigger_attr attr, __u32 size)
+{
+	struct {
+		struct perf_trigger_attr	attr;
+		__u64				more;
+	} large = { .attr = attr };
+	int set;
+
+	large.attr.size = size & 0xffff;
+	large.more = size >> 16;
+	set = ioctl(event, PERF_EVENT_IOC_TRIGGER_SET, &large);
+	if (set >= 0) {
+		close(set);
+		return 0;
+	}
+	/* As perf_event_open() does. */
+	if (errno == E2BIG && large.attr.size != sizeof(attr))
+		return -1;
+	return errno;
+}
+
+TEST_F(trigger, bad_attributes)
+{
+	struct perf_trigger_attr attr = at_once();
+	const __u32 size = sizeof(attr);
+
+	EXPECT_EQ(0, attr_error(self->names, attr, size));
+	EXPECT_EQ(0, attr_error(self->names, attr, size + 8));
+	EXPECT_EQ(E2BIG, attr_error(self->names, attr, 0));
+	EXPECT_EQ(E2BIG, attr_error(self->names, attr, size - 8));
+	EXPECT_EQ(E2BIG, attr_error(self->names, attr, (size + 8) | 1U << 16));
+	EXPECT_EQ(E2BIG, attr_error(self->names, attr, 0xfff8));
+
+	attr.flags |= 2;
+	EXPECT_EQ(EINVAL, attr_error(self->names, attr, size));
+	/* At once, and not. */
+	attr = at_once();
+	attr.depth_ns = 1;
+	EXPECT_EQ(EINVAL, attr_error(self->names, attr, size));
+	/* Neither. */
+	attr = (struct perf_trigger_attr) { };
+	EXPECT_EQ(EINVAL, attr_error(self->names, attr, size));
+	/* Bytes that may never come. */
+	attr.depth_bytes = 8;
+	EXPECT_EQ(EINVAL, attr_error(self->names, attr, size));
+	attr.depth_ns = 1;
+	EXPECT_EQ(0, attr_error(self->names, attr, size));
+	attr.depth_ns = -1ULL;
+	EXPECT_EQ(ERANGE, attr_error(self->names, attr, size));
+	attr.depth_ns = 1;
+	attr.depth_bytes = -1ULL;
+	EXPECT_EQ(ERANGE, attr_error(self->names, attr, size));
+	attr = at_once();
+	attr.holdoff_ns = -1ULL;
+	EXPECT_EQ(ERANGE, attr_error(self->names, attr, size));
+	attr.holdoff_ns = 0;
+	attr.holdoff_bytes = -1ULL;
+	EXPECT_EQ(ERANGE, attr_error(self->names, attr, size));
+
+	EXPECT_EQ(-1, ioctl(self->names, PERF_EVENT_IOC_TRIGGER_SET, 8));
+	EXPECT_EQ(EFAULT, errno);
+}
+
+#define EXPECT_ERROR(_errno, _call) do {				\
+	errno = 0;							\
+	EXPECT_EQ(-1, _call);						\
+	EXPECT_EQ(_errno, errno);					\
+} while (0)
+
+TEST_F(trigger, bad_members)
+{
+	struct perf_event_attr counter = NAME_EVENT(1);
+	struct perf_event_attr clocked = NAME_EVENT(1);
+	struct perf_event_attr bpf_output = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_period = 1,
+	};
+	struct perf_overwrite bare, other_clock;
+	struct perf_trigger_attr attr = {
+		.depth_ns = 1,
+		.depth_bytes = (PAGES + 1) * self->area.page_size,
+	};
+	int fd, clock, other;
+
+	EXPECT_ERROR(EBADF, perf_trigger_join(self->set, -1));
+	EXPECT_ERROR(EBADF, perf_trigger_join(self->set, 0));
+	EXPECT_ERROR(EBADF, perf_trigger_join(self->set, self->set));
+	EXPECT_ERROR(EBADF, perf_trigger_add(self->set, self->set));
+	EXPECT_ERROR(ENOTTY, ioctl(self->set, PERF_EVENT_IOC_ENABLE, 0));
+
+	fd = open_event(_metadata, &counter, 0, -1);
+	ASSERT_LE(0, fd);
+	EXPECT_ERROR(ENXIO, perf_trigger_join(self->set, fd));
+	EXPECT_ERROR(EINVAL, perf_trigger_add(self->set, fd));
+	ASSERT_EQ(0, map_event(_metadata, &bare, fd, 0, false));
+	EXPECT_ERROR(ENOBUFS, perf_trigger_join(self->set, fd));
+
+	clocked.use_clockid = 1;
+	clocked.clockid = CLOCK_MONOTONIC;
+	clock = open_event(_metadata, &clocked, 0, -1);
+	ASSERT_LE(0, clock);
+	ASSERT_EQ(0, map_event(_metadata, &other_clock, clock, 1, false));
+	EXPECT_ERROR(EXDEV, perf_trigger_join(self->set, clock));
+
+	other = perf_trigger_set(self->names, &attr);
+	ASSERT_LE(0, other);
+	EXPECT_ERROR(ERANGE, perf_trigger_join(other, self->names));
+	close(other);
+	attr = at_once();
+	attr.holdoff_bytes = PAGES * self->area.page_size + 1;
+	other = perf_trigger_set(self->names, &attr);
+	ASSERT_LE(0, other);
+	EXPECT_ERROR(ERANGE, perf_trigger_join(other, self->names));
+	close(other);
+
+	/* A program's records overflow nothing. A kernel without BPF has none. */
+	other = open_event(_metadata, &bpf_output, 0, -1);
+	if (other >= 0) {
+		EXPECT_ERROR(EOPNOTSUPP, perf_trigger_add(self->set, other));
+		close(other);
+	}
+
+	build(_metadata, self);
+	EXPECT_ERROR(EEXIST, perf_trigger_join(self->set, self->names));
+	/* It is the buffer that has joined. */
+	EXPECT_ERROR(EEXIST, perf_trigger_join(self->set, self->faults));
+	EXPECT_ERROR(EEXIST, perf_trigger_add(self->set, self->faults));
+
+	attr = at_once();
+	other = perf_trigger_set(self->names, &attr);
+	ASSERT_LE(0, other);
+	EXPECT_ERROR(EBUSY, perf_trigger_join(other, self->names));
+	EXPECT_ERROR(EBUSY, perf_trigger_add(other, self->faults));
+
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	close(clock);
+	clock = open_event(_metadata, &counter, 0, -1);
+	ASSERT_LE(0, clock);
+	ASSERT_EQ(0, perf_overwrite_unmap(&other_clock));
+	ASSERT_EQ(0, map_event(_metadata, &other_clock, clock, 1, false));
+	EXPECT_ERROR(EALREADY, perf_trigger_join(self->set, clock));
+
+	/* Both are free when their set is gone. */
+	close(self->set);
+	self->set = -1;
+	EXPECT_EQ(0, perf_trigger_join(other, self->names));
+	EXPECT_EQ(0, perf_trigger_add(other, self->faults));
+	close(other);
+	close(clock);
+	close(fd);
+}
+
+/* The ioctl's pause and the trigger's are separate, and fdinfo tells them apart. */
+static bool paused_by(int fd, const char *by)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, "paused-by:\t", 11))
+			found = !strcmp(line + 11, by);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+TEST_F(trigger, pause_is_separate)
+{
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 head;
+
+	build(_metadata, self);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_TRUE(paused_by(self->names, ""));
+	one_fault(self, 0);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_TRUE(paused_by(self->names, "trigger"));
+	head = perf_overwrite_head(&self->ow);
+	ASSERT_EQ(0, perf_overwrite_resume(self->names));
+	write_names(0, 5, 0);
+	EXPECT_EQ(head, perf_overwrite_head(&self->ow));
+	ASSERT_EQ(0, perf_overwrite_pause(self->names));
+	EXPECT_TRUE(paused_by(self->names, "ioctl trigger"));
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	EXPECT_TRUE(paused_by(self->names, "ioctl"));
+	write_names(0, 5, 0);
+	EXPECT_EQ(head, perf_overwrite_head(&self->ow));
+
+	/* The trigger's record is dropped by the other pause, and this is told. */
+	one_fault(self, 1);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(PERF_TRIGGER_NO_RECORD, report.flags);
+	ASSERT_EQ(0, perf_overwrite_resume(self->names));
+	EXPECT_EQ(head, perf_overwrite_head(&self->ow));
+
+	/* The set takes its own pause with it. */
+	close(self->set);
+	self->set = -1;
+	EXPECT_TRUE(paused_by(self->names, ""));
+	write_names(0, 5, 0);
+	EXPECT_NE(head, perf_overwrite_head(&self->ow));
+}
+
+/* An inherited event's trigger is its parent's. */
+TEST_F(trigger, fired_by_child)
+{
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	__u64 id;
+
+	/* One child is there before the event is made a trigger, the other comes later. */
+	for (int late = 0; late < 2; late++) {
+		int event, go[2];
+		pid_t pid;
+
+		faults.inherit = 1;
+		event = open_event(_metadata, &faults, 0, -1);
+		ASSERT_LE(0, event);
+		ASSERT_EQ(0, ioctl(event, PERF_EVENT_IOC_ID, &id));
+		ASSERT_EQ(0, ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, self->names));
+		reopen(_metadata, self, at_once());
+		if (self->set < 0)
+			return;
+		ASSERT_EQ(0, perf_trigger_join(self->set, self->names));
+		if (late) {
+			ASSERT_EQ(0, perf_trigger_add(self->set, event));
+			ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		}
+
+		ASSERT_EQ(0, pipe(go));
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			char byte;
+
+			close(go[1]);
+			if (read(go[0], &byte, 1) != 1)
+				_exit(1);
+			ioctl(event, PERF_EVENT_IOC_ENABLE);
+			madvise(self->area.base, self->area.page_size, MADV_DONTNEED);
+			*(volatile unsigned char *)self->area.base;
+			_exit(0);
+		}
+		if (!late) {
+			ASSERT_EQ(0, perf_trigger_add(self->set, event));
+			ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		}
+		ASSERT_EQ(1, write(go[1], "", 1));
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		EXPECT_EQ(id, report.id);
+		close(go[0]);
+		close(go[1]);
+		close(event);
+	}
+}
+
+/*
+ * Two processes that map an event by themselves unmap it at the same time: whoever is
+ * the last one for the buffer need not be the last one for the event. The buffer has
+ * left the set then, and nothing of the set touches it any more.
+ */
+#define UNMAPPINGS	200
+
+TEST_F(trigger, unmapped_by_two)
+{
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+	int go[2], done[2];
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
+	for (unsigned int i = 0; i < UNMAPPINGS; i++) {
+		struct perf_event_attr names = NAME_EVENT(1);
+		struct perf_overwrite ow, mine;
+		int event;
+
+		event = open_event(_metadata, &names, 0, -1);
+		ASSERT_LE(0, event);
+		ASSERT_EQ(0, map_event(_metadata, &ow, event, 1, false));
+		reopen(_metadata, self, at_once());
+		if (self->set < 0)
+			return;
+		ASSERT_EQ(0, perf_trigger_join(self->set, event));
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+
+		pid = fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			/* What is mapped isn't inherited. */
+			if (perf_overwrite_map(&mine, event, 1, false) ||
+			    write(done[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+				_exit(1);
+			perf_overwrite_unmap(&mine);
+			_exit(0);
+		}
+		ASSERT_EQ(1, read(done[0], &byte, 1));
+		ASSERT_EQ(1, write(go[1], "", 1));
+		ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+		ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+
+		ASSERT_EQ(0, perf_trigger_fire(self->set));
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		close(event);
+	}
+	close(go[0]);
+	close(go[1]);
+	close(done[0]);
+	close(done[1]);
+}
+
+/* Whatever is closed first, and when. */
+TEST_F(trigger, closed_in_any_order)
+{
+	struct perf_trigger_attr depth = { .depth_ns = 3 * 1000000, .depth_bytes = 64 };
+	static const char orders[][5] = {
+		"sfnm", "sfmn", "snfm", "snmf", "smfn", "smnf", "fsnm", "fsmn", "fnsm",
+		"fnms", "fmsn", "fmns", "nsfm", "nsmf", "nfsm", "nfms", "nmsf", "nmfs",
+		"msfn", "msnf", "mfsn", "mfns", "mnsf", "mnfs",
+	};
+
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(orders); i++) {
+		FIXTURE_DATA(trigger) one = { .area = self->area };
+		struct perf_event_attr names = NAME_EVENT(1);
+		struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+		const char *order = orders[i / 2];
+
+		one.names = open_event(_metadata, &names, 0, -1);
+		ASSERT_LE(0, one.names);
+		ASSERT_EQ(0, map_event(_metadata, &one.ow, one.names, 1, false));
+		one.faults = open_event(_metadata, &faults, 0, -1);
+		ASSERT_LE(0, one.faults);
+		ASSERT_EQ(0, ioctl(one.faults, PERF_EVENT_IOC_SET_OUTPUT, one.names));
+		one.set = open_set(_metadata, one.names, i & 1 ? depth : at_once());
+		if (one.set < 0)
+			return;
+		build(_metadata, &one);
+		ASSERT_EQ(0, perf_trigger_arm(one.set, &one.generation));
+		/* Before each of them in turn it is fired. */
+		for (unsigned int when = 0; order[when]; when++) {
+			if (when == i % 4)
+				one_fault(&one, i);
+			write_names(0, 5, 0);
+			switch (order[when]) {
+			case 's':
+				close(one.set);
+				break;
+			case 'f':
+				close(one.faults);
+				break;
+			case 'n':
+				close(one.names);
+				break;
+			case 'm':
+				ASSERT_EQ(0, perf_overwrite_unmap(&one.ow));
+				break;
+			}
+		}
+	}
+}
+
+/* A buffer that is gone is told of, and the trigger's output may go elsewhere. */
+TEST_F(trigger, buffer_goes)
+{
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+
+	build(_metadata, self);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	ASSERT_EQ(0, ioctl(self->faults, PERF_EVENT_IOC_SET_OUTPUT, -1L));
+	one_fault(self, 0);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(PERF_TRIGGER_NO_RECORD, report.flags);
+	EXPECT_EQ(0, buffer.flags);
+
+	ASSERT_EQ(0, ioctl(self->faults, PERF_EVENT_IOC_SET_OUTPUT, self->names));
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
+	one_fault(self, 1);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+
+	/* It may be mapped anew, and is another one then. */
+	ASSERT_EQ(0, map_event(_metadata, &self->ow, self->names, PAGES, false));
+	one_fault(self, 2);
+	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+	EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+	write_names(0, 5, 0);
+	EXPECT_NE(0, perf_overwrite_head(&self->ow));
+}
+
+/* All of it is for a user without privileges, too, with events of his own. */
+TEST_F(trigger, unprivileged)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		FIXTURE_DATA(trigger) one = { .area = self->area };
+		struct perf_event_attr names = NAME_EVENT(1);
+		struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+		struct perf_trigger_attr attr = at_once();
+		struct perf_trigger_report report;
+		struct perf_trigger_buffer buffer;
+
+		if (!geteuid() && setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+		one.names = perf_overwrite_open(&names, 0, -1, -1);
+		if (one.names < 0)
+			_exit(errno == EACCES || errno == EPERM ? KSFT_SKIP : 2);
+		if (perf_overwrite_map(&one.ow, one.names, 1, false))
+			_exit(3);
+		one.faults = perf_overwrite_open(&faults, 0, -1, -1);
+		if (one.faults < 0 || ioctl(one.faults, PERF_EVENT_IOC_SET_OUTPUT, one.names))
+			_exit(4);
+		one.set = perf_trigger_set(one.names, &attr);
+		if (one.set < 0 || perf_trigger_join(one.set, one.names) ||
+		    perf_trigger_add(one.set, one.faults))
+			_exit(5);
+		for (int i = 0; i < 10; i++) {
+			if (perf_trigger_arm(one.set, &one.generation))
+				_exit(6);
+			one_fault(&one, i);
+			if (perf_trigger_read(one.set, &report, &buffer, 1))
+				_exit(7);
+			if (newest_fault(&one.ow) != fault_address(&one.area, i))
+				_exit(8);
+		}
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	if (WEXITSTATUS(status) == KSFT_SKIP)
+		SKIP(return, "no events without privileges");
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/*
+ * A tracepoint of all tasks on each CPU, with a filter on one of them: a system call
+ * that is made now and then, while all CPUs write records of all system calls.
+ */
+struct sampler {
+	struct perf_overwrite	ow;
+	int			all;
+	int			rare;
+	__u64			rare_id;
+};
+
+struct sampled {
+	struct perf_event_header	header;
+	__u64				id;
+	__u64				time;
+};
+
+FIXTURE(trigger_cpus)
+{
+	struct sampler	sampler[MAX_CPUS];
+	int		cpus[MAX_CPUS];
+	int		count;
+	int		set;
+	pid_t		load[MAX_CPUS];
+	__u64		generation;
+};
+
+FIXTURE_SETUP(trigger_cpus)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME,
+		.sample_period = 1,
+		.write_backward = 1,
+		.disabled = 1,
+	};
+	char path[256], filter[64], number[32] = "";
+	FILE *file;
+
+	self->set = -1;
+	if (!trace_root())
+		SKIP(return, "no tracefs");
+	snprintf(path, sizeof(path), "%s/events/raw_syscalls/sys_enter/id", trace_root());
+	file = fopen(path, "re");
+	if (!file)
+		SKIP(return, "no tracepoint of system calls");
+	if (!fgets(number, sizeof(number), file))
+		number[0] = 0;
+	fclose(file);
+	attr.config = atoi(number);
+	snprintf(filter, sizeof(filter), "id == %d", __NR_getpriority);
+
+	self->count = allowed_cpus(self->cpus, MAX_CPUS);
+	for (int i = 0; i < self->count; i++) {
+		struct sampler *s = &self->sampler[i];
+
+		s->all = open_event(_metadata, &attr, -1, self->cpus[i]);
+		if (s->all < 0)
+			return;
+		if (map_event(_metadata, &s->ow, s->all, PAGES, false))
+			return;
+		s->rare = open_event(_metadata, &attr, -1, self->cpus[i]);
+		ASSERT_LE(0, s->rare);
+		ASSERT_EQ(0, ioctl(s->rare, PERF_EVENT_IOC_SET_FILTER, filter));
+		ASSERT_EQ(0, ioctl(s->rare, PERF_EVENT_IOC_SET_OUTPUT, s->all));
+		ASSERT_EQ(0, ioctl(s->rare, PERF_EVENT_IOC_ID, &s->rare_id));
+	}
+	for (int i = 0; i < self->count; i++) {
+		self->load[i] = fork();
+		ASSERT_LE(0, self->load[i]);
+		if (!self->load[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			go_to_cpu(self->cpus[i]);
+			for (;;)
+				syscall(__NR_getppid);
+		}
+	}
+}
+
+FIXTURE_TEARDOWN(trigger_cpus)
+{
+	for (int i = 0; i < self->count; i++) {
+		if (self->load[i] > 0) {
+			kill(self->load[i], SIGKILL);
+			waitpid(self->load[i], NULL, 0);
+		}
+	}
+}
+
+FIXTURE_VARIANT(trigger_cpus)
+{
+	struct perf_trigger_attr	attr;
+	unsigned int			firings;
+};
+
+FIXTURE_VARIANT_ADD(trigger_cpus, at_once)
+{
+	.attr = { .flags = PERF_TRIGGER_AT_ONCE },
+	.firings = CPU_FIRINGS,
+};
+
+FIXTURE_VARIANT_ADD(trigger_cpus, bytes)
+{
+	.attr = { .depth_ns = LONG_NS, .depth_bytes = 960 },
+	.firings = CPU_FIRINGS / 2,
+};
+
+FIXTURE_VARIANT_ADD(trigger_cpus, time)
+{
+	.attr = { .depth_ns = 2000000 },
+	.firings = CPU_FIRINGS / 10,
+};
+
+static void build_cpus(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_cpus) *self,
+		       struct perf_trigger_attr attr)
+{
+	self->set = open_set(_metadata, self->sampler[0].all, attr);
+	if (self->set < 0)
+		return;
+	for (int i = 0; i < self->count; i++) {
+		ASSERT_EQ(0, perf_trigger_join(self->set, self->sampler[i].all));
+		ASSERT_EQ(0, perf_trigger_add(self->set, self->sampler[i].rare));
+		ASSERT_EQ(0, ioctl(self->sampler[i].all, PERF_EVENT_IOC_ENABLE));
+		ASSERT_EQ(0, ioctl(self->sampler[i].rare, PERF_EVENT_IOC_ENABLE));
+	}
+}
+
+TEST_F(trigger_cpus, frozen_under_load)
+{
+	struct perf_trigger_buffer buffers[MAX_CPUS];
+	struct perf_trigger_report report;
+
+	if (self->count < 1)
+		return;
+	build_cpus(_metadata, self, variant->attr);
+	if (self->set < 0)
+		return;
+
+	for (unsigned int n = 0; n < variant->firings; n++) {
+		int mine = n % self->count;
+		__u64 heads[MAX_CPUS];
+		struct perf_overwrite_walk walk;
+		struct sampled *record;
+		bool found = false;
+
+		ASSERT_EQ(0, go_to_cpu(self->cpus[mine]));
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		syscall(__NR_getpriority, 0, 0);
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, buffers, MAX_CPUS));
+		EXPECT_EQ(0, report.flags);
+		EXPECT_EQ(self->count, report.nr);
+		EXPECT_EQ(self->sampler[mine].rare_id, report.id);
+		EXPECT_EQ(self->cpus[mine], report.cpu);
+
+		for (int i = 0; i < self->count; i++) {
+			heads[i] = perf_overwrite_head(&self->sampler[i].ow);
+			EXPECT_EQ(heads[i], buffers[i].head);
+			EXPECT_EQ(self->cpus[i], buffers[i].cpu);
+			if (variant->attr.depth_bytes)
+				EXPECT_LE(buffers[i].bytes, variant->attr.depth_bytes);
+			if (variant->attr.flags)
+				EXPECT_EQ(0, buffers[i].bytes);
+		}
+
+		perf_overwrite_begin(&walk, &self->sampler[mine].ow);
+		for (unsigned int newer = 0; ; newer++) {
+			record = (void *)perf_overwrite_next(&walk, space);
+			if (!record)
+				break;
+			if (record->header.type != PERF_RECORD_SAMPLE ||
+			    record->id != report.id)
+				continue;
+			found = true;
+			EXPECT_LE(record->time, report.time);
+			if (variant->attr.flags)
+				EXPECT_EQ(0, newer);
+			break;
+		}
+		/* Time alone may be long enough for all of the buffer. */
+		if (variant->attr.flags || variant->attr.depth_bytes)
+			EXPECT_TRUE(found);
+
+		for (int i = 0; i < self->count; i++)
+			EXPECT_EQ(heads[i], perf_overwrite_head(&self->sampler[i].ow));
+	}
+}
+
+/*
+ * A CPU goes offline while the set is armed, another one while it is fired, a third one
+ * while it is frozen, and each comes back. The set is frozen all the same, and stays so.
+ */
+TEST_F(trigger_cpus, cpu_goes_offline)
+{
+	struct perf_trigger_buffer buffers[MAX_CPUS];
+	struct perf_trigger_attr attr = variant->attr;
+	struct perf_trigger_report report;
+
+	if (self->count < 1)
+		return;
+	/* A CPU that isn't there writes no bytes. */
+	if (attr.depth_bytes)
+		attr.depth_ns = 200 * 1000000;
+	build_cpus(_metadata, self, attr);
+	if (self->set < 0)
+		return;
+
+	for (int when = 0; when < 3; when++) {
+		__u64 heads[MAX_CPUS];
+		int cpu;
+
+		if (when + 1 >= self->count)
+			SKIP(return, "not enough CPUs");
+		cpu = self->cpus[when + 1];
+		ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		if (when == 0 && set_online(cpu, false))
+			SKIP(return, "no CPU can be taken offline");
+		syscall(__NR_getpriority, 0, 0);
+		if (when == 1)
+			EXPECT_EQ(0, set_online(cpu, false));
+		EXPECT_EQ(0, perf_trigger_read(self->set, &report, buffers, MAX_CPUS));
+		if (when == 2)
+			EXPECT_EQ(0, set_online(cpu, false));
+
+		EXPECT_EQ(self->sampler[0].rare_id, report.id);
+		EXPECT_EQ(self->generation, report.generation);
+		for (int i = 0; i < self->count; i++) {
+			heads[i] = perf_overwrite_head(&self->sampler[i].ow);
+			EXPECT_EQ(heads[i], buffers[i].head);
+			EXPECT_EQ(0, buffers[i].flags);
+		}
+		ASSERT_EQ(0, set_online(cpu, true));
+		for (int i = 0; i < self->count; i++)
+			EXPECT_EQ(heads[i], perf_overwrite_head(&self->sampler[i].ow));
+	}
+}
+
+TEST_HARNESS_MAIN
