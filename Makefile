@@ -42,7 +42,7 @@ help:
 	@echo 'make kunit            its unit tests, under the kernel'\''s own kunit.py, on ARCH'
 	@echo 'make kselftest        its self-tests, in the guest; PROG= some of them'
 	@echo 'make selftests-tar    a tarball of them that builds and runs anywhere; prints where'
-	@echo 'make model            the pause'\''s protocol, with Spin'
+	@echo 'make model            the protocols of the pause and of triggers, with Spin'
 	@echo 'make guest PROG=path  run programs there as root and exit with their status'
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
