@@ -8,6 +8,7 @@ TREE ?= post
 KDIR ?=
 PACKAGE ?=
 AFTER ?= 10
+TRIGGER ?=
 CPUS ?= 4
 TIMEOUT ?= 120
 ICOUNT ?=
@@ -27,7 +28,7 @@ TOPIC ?=
 CHANGES ?=
 COMPILE ?=
 TRAILERS ?=
-export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER CPUS TIMEOUT ICOUNT ARGS ONLY
+export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER TRIGGER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench bench-native \
@@ -65,6 +66,7 @@ help:
 	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'PART=$(PART)  (check-all, of: '"$$(scripts/check-all -l)"')'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
+	@echo 'TRIGGER=$(TRIGGER)  (run: what ends the second flight, an event or: event if filter)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given; kselftest: programs)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'

@@ -115,6 +115,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	pause_unseen:* \
 	record_too_large:*backward* \
 	recorder_names:* \
+	recorder_trigger:recorder_trigger.* \
 	sample_fields:*backward* \
 	sample_ids:* \
 	sample_size:*backward* \

@@ -7,14 +7,14 @@
  * for the names of tasks, which are few and have buffers of their own. For a
  * snapshot all buffers are paused, walked from the newest record towards the past
  * (see perf_overwrite.h), and resumed. So that nothing is lost meanwhile the events
- * can be directed to other buffers for that time.
+ * can be directed to other buffers for that time. Where a trigger was given, this
+ * stops the buffers, see flight_trigger.h.
  *
  * This is no test by itself but runs in one, and on any kernel since 4.7.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,37 +24,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "flight_options.h"
 #include "flight_recorder.h"
 #include "flight_report.h"
+#include "flight_trigger.h"
 
-#define DEFAULT_PAGES		64
-#define DEFAULT_LAST		30
 #define NAMES_PAGES		16
 #define WORKLOAD_GRACE_SECONDS	2
-
-static const char usage[] =
-	"Usage: flight_recorder [options] [event...] [-- command [argument...]]\n"
-	"\n"
-	"Records the events on every CPU, always overwriting the oldest records, and\n"
-	"prints the latest ones on SIGUSR2, after a time, when the command ends, or at\n"
-	"the end (SIGINT, SIGTERM).\n"
-	"\n"
-	"  event                 a tracepoint as group:name, or one of cpu-clock,\n"
-	"                        task-clock, page-faults, minor-faults, major-faults,\n"
-	"                        context-switches, cpu-migrations; by default\n"
-	"                        raw_syscalls:sys_enter and raw_syscalls:sys_exit\n"
-	"  command               is run while recording, and ended with it\n"
-	"\n"
-	"  -a, --after SECONDS   take a snapshot after this time\n"
-	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
-	"  -m, --pages N         pages of each CPU's buffer, a power of two (64)\n"
-	"  -n, --last N          print the last N records of a snapshot (30)\n"
-	"  -l, --lossless        lose nothing while a snapshot is taken: this needs two\n"
-	"                        buffers for each CPU\n"
-	"  -h, --help            print this\n"
-	"\n"
-	"Exits with 0 if something was recorded, whatever the command exits with, and\n"
-	"with 1 after a line that says what is wrong.\n";
 
 static const struct {
 	const char	*name;
@@ -76,6 +52,8 @@ static const struct {
 #define NO_PERMISSION_TO_LOCK \
 	"no permission for %lu pages per CPU: use a smaller -m, or raise " \
 	"/proc/sys/kernel/perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l)"
+#define BAD_FILTER \
+	"'%s' can't be filtered by '%s': see its fields in tracefs, events/*/%s/format"
 #define NO_WRITE_BACKWARD \
 	"this kernel can't write buffers backward: it needs perf's write_backward, in Linux since 4.7"
 
@@ -121,34 +99,42 @@ static void find_software_event(struct kind *kind)
 	    kind->name);
 }
 
+static void find_event(struct recorder *recorder, struct kind *kind, const char *root)
+{
+	if (strchr(kind->name, ':'))
+		find_tracepoint(kind, root);
+	else
+		find_software_event(kind);
+
+	kind->attr.size = sizeof(kind->attr);
+	kind->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	kind->attr.disabled = 1;
+	kind->attr.sample_id_all = 1;
+	kind->attr.use_clockid = 1;
+	kind->attr.clockid = CLOCK_MONOTONIC;
+	kind->attr.write_backward = 1;
+	/* One event of the CPU reports what tasks are called. */
+	kind->attr.comm = kind == recorder->kinds;
+	kind->attr.task = kind == recorder->kinds;
+}
+
 static void find_events(struct recorder *recorder)
 {
 	const struct options *options = recorder->options;
 	const char *root = trace_root();
 	int error = errno;
 
-	recorder->nr_kinds = options->nr_events;
+	recorder->nr_kinds = options->nr_events + options->nr_triggers;
 	recorder->kinds = allocate(recorder->nr_kinds, sizeof(*recorder->kinds));
 	for (int i = 0; i < recorder->nr_kinds; i++) {
 		struct kind *kind = &recorder->kinds[i];
 
-		kind->name = options->events[i];
-		errno = error;
-		if (strchr(kind->name, ':'))
-			find_tracepoint(kind, root);
+		if (i < options->nr_events)
+			kind->name = options->events[i];
 		else
-			find_software_event(kind);
-
-		kind->attr.size = sizeof(kind->attr);
-		kind->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
-		kind->attr.disabled = 1;
-		kind->attr.sample_id_all = 1;
-		kind->attr.use_clockid = 1;
-		kind->attr.clockid = CLOCK_MONOTONIC;
-		kind->attr.write_backward = 1;
-		/* One event of the CPU reports what tasks are called. */
-		kind->attr.comm = !i;
-		kind->attr.task = !i;
+			split_trigger(kind, options->triggers[i - options->nr_events]);
+		errno = error;
+		find_event(recorder, kind, root);
 	}
 }
 
@@ -286,14 +272,50 @@ static void open_names(const struct recorder *recorder, struct channel *channel)
 	die("can't map a buffer of %u pages: %s", NAMES_PAGES, strerror(errno));
 }
 
+/* Don't record the recorder, if the kernel can tell it apart. */
+static void set_filter(const struct kind *kind, int fd)
+{
+	char filter[4096];
+	int length = 0;
+
+	if (!kind->tracepoint)
+		return;
+	if (kind->filter)
+		length = snprintf(filter, sizeof(filter), "(%s) && ", kind->filter);
+	if (length >= (int)sizeof(filter) - 32)
+		die("the filter of '%s' is too long", kind->name);
+	snprintf(filter + length, sizeof(filter) - length, "common_pid != %d", getpid());
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) || !kind->filter)
+		return;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, kind->filter))
+		die(BAD_FILTER, kind->name, kind->filter, strchr(kind->name, ':') + 1);
+}
+
+static void open_kind(struct recorder *recorder, struct channel *channel, int i)
+{
+	struct kind *kind = &recorder->kinds[i];
+	int fd;
+
+	if (!recorder->counts_lost)
+		kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
+	fd = open_event(recorder, kind, channel->cpu);
+	channel->fds[i] = fd;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[i]))
+		die("can't tell the id of '%s': %s", kind->name, strerror(errno));
+	set_filter(kind, fd);
+
+	if (i || recorder->options->lossless)
+		direct_output(recorder, channel, i, channel->ow.fd);
+	else
+		map_buffer(recorder, &channel->ow, fd);
+}
+
 static void open_channel(struct recorder *recorder, struct channel *channel)
 {
 	bool lossless = recorder->options->lossless;
-	char filter[64];
 
 	channel->fds = allocate(recorder->nr_kinds, sizeof(*channel->fds));
 	channel->ids = allocate(recorder->nr_kinds, sizeof(*channel->ids));
-	snprintf(filter, sizeof(filter), "common_pid != %d", getpid());
 	open_names(recorder, channel);
 
 	/* An event with a mapping of its own couldn't be directed elsewhere. */
@@ -303,26 +325,8 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 		map_buffer(recorder, &channel->spare,
 			   open_event(recorder, &recorder->holder, channel->cpu));
 	}
-	for (int i = 0; i < recorder->nr_kinds; i++) {
-		struct kind *kind = &recorder->kinds[i];
-		int fd;
-
-		if (!recorder->counts_lost)
-			kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
-		fd = open_event(recorder, kind, channel->cpu);
-		channel->fds[i] = fd;
-		if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[i]))
-			die("can't tell the id of '%s': %s", kind->name, strerror(errno));
-
-		/* Don't record the recorder, if the kernel can tell it apart. */
-		if (kind->tracepoint)
-			ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
-
-		if (i || lossless)
-			direct_output(recorder, channel, i, channel->ow.fd);
-		else
-			map_buffer(recorder, &channel->ow, fd);
-	}
+	for (int i = 0; i < recorder->options->nr_events; i++)
+		open_kind(recorder, channel, i);
 	recorder->freezes = perf_overwrite_freezes(channel->ow.fd);
 	/* Nobody could promise that nothing is lost. */
 	if (lossless && !recorder->freezes && perf_overwrite_drain())
@@ -330,17 +334,40 @@ static void open_channel(struct recorder *recorder, struct channel *channel)
 	channel->store = allocate(channel->ow.size + PERF_OVERWRITE_RECORD_MAX, 1);
 }
 
+/* The set first: whether there is one says how triggers are opened. */
+static void open_triggers(struct recorder *recorder)
+{
+	const struct options *options = recorder->options;
+
+	if (!options->nr_triggers)
+		return;
+	open_set(recorder);
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		for (int i = options->nr_events; i < recorder->nr_kinds; i++) {
+			open_kind(recorder, &recorder->channels[c], i);
+			add_to_set(recorder, &recorder->channels[c], i);
+		}
+	}
+}
+
 /* Begins with the names, before there is a record of a task. */
 static void find_names(struct recorder *recorder, const sigset_t *signals)
 {
-	recorder->polled = allocate(recorder->nr_channels + 1, sizeof(*recorder->polled));
-	recorder->polled[0].fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recorder->polled[0].fd < 0)
+	struct pollfd *polled;
+
+	recorder->nr_polled = recorder->nr_channels + 1;
+	polled = allocate(recorder->nr_polled + nr_polled_of_set(recorder), sizeof(*polled));
+	recorder->polled = polled;
+	polled[0].fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (polled[0].fd < 0)
 		die("can't wait for signals: %s", strerror(errno));
 	for (int c = 0; c < recorder->nr_channels; c++)
-		recorder->polled[1 + c].fd = recorder->channels[c].names.fd;
-	for (int c = 0; c < recorder->nr_channels + 1; c++)
-		recorder->polled[c].events = POLLIN;
+		polled[1 + c].fd = recorder->channels[c].names.fd;
+	for (unsigned int i = 0; i < recorder->nr_polled; i++)
+		polled[i].events = POLLIN;
+	if (recorder->options->nr_triggers)
+		recorder->nr_polled += perf_overwrite_set_poll(&recorder->set,
+							       polled + recorder->nr_polled);
 	read_task_names(&recorder->names, 0);
 }
 
@@ -403,14 +430,6 @@ static void pause_buffers(struct recorder *recorder)
 	drain(recorder);
 }
 
-static long long now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
-}
-
 /*
  * Reads what was told of the names of tasks, and makes room for more. Of what is
  * missing there the tasks that haven't gone meanwhile are looked up.
@@ -443,6 +462,44 @@ static void read_names(struct recorder *recorder)
 		read_task_names(&recorder->names, now());
 }
 
+static void stop_buffers(struct recorder *recorder)
+{
+	if (recorder->options->nr_triggers) {
+		stop_set(recorder);
+		return;
+	}
+	if (recorder->options->lossless)
+		swap_buffers(recorder);
+	pause_buffers(recorder);
+}
+
+static void resume_buffers(struct recorder *recorder)
+{
+	if (recorder->options->nr_triggers)
+		arm_set(recorder);
+	else if (!recorder->options->lossless)
+		for (int c = 0; c < recorder->nr_channels; c++)
+			resume_buffer(&recorder->channels[c], &recorder->channels[c].ow);
+}
+
+static void read_buffer(const struct recorder *recorder, struct channel *channel)
+{
+	struct perf_overwrite_walk *walk = &channel->walk;
+	struct perf_overwrite *ow = &channel->ow;
+
+	if (recorder->snapshots) {
+		perf_overwrite_begin_new(walk, ow);
+		channel->lapped = walk->missed;
+	} else {
+		perf_overwrite_begin(walk, ow);
+		ow->seen = perf_overwrite_head(ow);
+		channel->lapped = perf_overwrite_written(0, ow->seen) > ow->size;
+	}
+	channel->records = 0;
+	while (perf_overwrite_next(walk, channel->store + walk->covered))
+		channel->records++;
+}
+
 /*
  * Stops all buffers and reads each, so that they show the same stretch of time,
  * then lets them go on, or keeps those that others stand in for. Nothing is printed
@@ -450,27 +507,10 @@ static void read_names(struct recorder *recorder)
  */
 static void take_snapshot(struct recorder *recorder)
 {
-	if (recorder->options->lossless)
-		swap_buffers(recorder);
-	pause_buffers(recorder);
-
-	for (int c = 0; c < recorder->nr_channels; c++) {
-		struct channel *channel = &recorder->channels[c];
-		struct perf_overwrite_walk *walk = &channel->walk;
-
-		if (recorder->snapshots) {
-			perf_overwrite_begin_new(walk, &channel->ow);
-		} else {
-			perf_overwrite_begin(walk, &channel->ow);
-			channel->ow.seen = perf_overwrite_head(&channel->ow);
-		}
-		channel->records = 0;
-		while (perf_overwrite_next(walk, channel->store + walk->covered))
-			channel->records++;
-	}
-
-	for (int c = 0; c < recorder->nr_channels && !recorder->options->lossless; c++)
-		resume_buffer(&recorder->channels[c], &recorder->channels[c].ow);
+	stop_buffers(recorder);
+	for (int c = 0; c < recorder->nr_channels; c++)
+		read_buffer(recorder, &recorder->channels[c]);
+	resume_buffers(recorder);
 	recorder->snapshots++;
 	read_names(recorder);
 }
@@ -528,29 +568,36 @@ static void end_command(pid_t pid)
 	}
 }
 
+/* What wait_for_signal() returns if a trigger came. */
+#define TRIGGERED	(-1)
+
+/* Not too early: what is left of a millisecond is one. */
+static int poll_timeout(long long until)
+{
+	long long left = until - now();
+
+	if (!until)
+		return -1;
+	return left <= 0 ? 0 : left / 1000000 < INT_MAX ? left / 1000000 + 1 : INT_MAX;
+}
+
 /*
- * Waits for a signal, or for the time @until if there is one. Meanwhile the buffers
- * of the names are emptied whenever one of them is half full.
+ * Waits for a signal, a trigger, or for the time @until if there is one. Meanwhile the
+ * buffers of the names are emptied whenever one of them is half full.
  */
 static int wait_for_signal(struct recorder *recorder, long long until)
 {
 	for (;;) {
 		struct signalfd_siginfo info;
-		long long left = until ? until - now() : 0;
-		int timeout = -1;
 		bool told = false;
 
-		/* Not too early: what is left of a millisecond is one. */
-		if (until)
-			timeout = left <= 0 ? 0 : left / 1000000 < INT_MAX ?
-				  left / 1000000 + 1 : INT_MAX;
-		if (poll(recorder->polled, recorder->nr_channels + 1, timeout) < 0 &&
+		if (poll(recorder->polled, recorder->nr_polled, poll_timeout(until)) < 0 &&
 		    errno != EINTR)
 			die("can't wait: %s", strerror(errno));
-		for (int c = 0; c < recorder->nr_channels; c++) {
-			struct pollfd *polled = &recorder->polled[1 + c];
+		for (unsigned int i = 1; i < recorder->nr_polled; i++) {
+			struct pollfd *polled = &recorder->polled[i];
 
-			told |= polled->revents != 0;
+			told |= i <= (unsigned int)recorder->nr_channels && polled->revents;
 			/* Its CPU went offline. */
 			if (polled->revents & (POLLHUP | POLLERR))
 				polled->fd = -1;
@@ -559,6 +606,8 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 			read_names(recorder);
 		if (read(recorder->polled[0].fd, &info, sizeof(info)) == sizeof(info))
 			return info.ssi_signo;
+		if (recorder->options->nr_triggers && perf_overwrite_set_stopped(&recorder->set))
+			return TRIGGERED;
 		if (until && now() >= until)
 			return 0;
 	}
@@ -575,6 +624,8 @@ static int record(struct recorder *recorder)
 	if (options->command)
 		command = start_command(options->command, &go, &failed);
 	enable_events(recorder);
+	if (options->nr_triggers)
+		arm_set(recorder);
 	if (command) {
 		close(go);
 		/* Is at its end when the command was executed. */
@@ -614,86 +665,6 @@ static int record(struct recorder *recorder)
 	return 0;
 }
 
-static unsigned long parse_number(const char *text, const char *what)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || *text == '-')
-		die("%s: '%s' is not a plain count", what, text);
-	return value;
-}
-
-static void parse_options(struct options *options, int argc, char **argv)
-{
-	static const struct option names[] = {
-		{ "after",	required_argument,	NULL, 'a' },
-		{ "repeat",	required_argument,	NULL, 'r' },
-		{ "pages",	required_argument,	NULL, 'm' },
-		{ "last",	required_argument,	NULL, 'n' },
-		{ "lossless",	no_argument,		NULL, 'l' },
-		{ "help",	no_argument,		NULL, 'h' },
-		{ }
-	};
-	static const char * const defaults[] = {
-		"raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
-	};
-	int events_end = argc, option;
-	char *end;
-
-	/* What follows -- is the command's, options included. */
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--"))
-			continue;
-		if (!argv[i + 1])
-			die("no command after --");
-		options->command = argv + i + 1;
-		events_end = i;
-		break;
-	}
-
-	opterr = 0;
-	while ((option = getopt_long(events_end, argv, "a:r:m:n:lh", names, NULL)) != -1) {
-		switch (option) {
-		case 'a':
-			options->after = strtod(optarg, &end);
-			if (end == optarg || *end || !(options->after > 0) ||
-			    options->after > 1e9)
-				die("--after: '%s' is no number of seconds", optarg);
-			break;
-		case 'r':
-			options->repeat = parse_number(optarg, "--repeat");
-			break;
-		case 'm':
-			options->pages = parse_number(optarg, "--pages");
-			if (!options->pages || options->pages & (options->pages - 1) ||
-			    options->pages > (size_t)INT_MAX / sysconf(_SC_PAGESIZE))
-				die("--pages: %s is not a power of two that fits a buffer",
-				    optarg);
-			break;
-		case 'n':
-			options->last = parse_number(optarg, "--last");
-			break;
-		case 'l':
-			options->lossless = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			die("don't understand '%s': see --help", argv[optind - 1]);
-		}
-	}
-	options->events = (const char * const *)argv + optind;
-	options->nr_events = events_end - optind;
-	if (!options->nr_events) {
-		options->events = defaults;
-		options->nr_events = ARRAY_SIZE(defaults);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -721,6 +692,7 @@ int main(int argc, char **argv)
 	make_holder(&recorder);
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
+	open_triggers(&recorder);
 	find_names(&recorder, &signals);
 	return record(&recorder);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "perf_overwrite.h"
+#include "perf_overwrite_set.h"
 #include "trace_format.h"
 
 #define NSEC_PER_SEC		1000000000LL
@@ -58,20 +59,35 @@ static inline void read_line(const char *path, char *line, size_t size)
 
 #include "task_names.h"
 
+/* As long as this, or until so much is written. */
+struct depth {
+	__u64		ns;
+	__u64		bytes;
+	const char	*text;
+};
+
 struct options {
 	double		after;		/* seconds, 0 if not given */
 	unsigned long	repeat;		/* snapshots, 0 for no end */
+	bool		repeats;	/* this was given */
 	unsigned long	pages;
 	unsigned long	last;
 	bool		lossless;
 	const char	* const *events;
 	int		nr_events;
+	const char	**triggers;
+	int		nr_triggers;
+	const char	*of_triggers;	/* an option that needs one */
+	struct depth	depth;		/* after a trigger */
+	struct depth	holdoff;
+	bool		rearm;
 	char		**command;
 };
 
-/* An event that was asked for. */
+/* An event that was asked for, or a trigger. */
 struct kind {
 	const char		*name;
+	const char		*filter;	/* NULL if there is none */
 	bool			tracepoint;
 	bool			syscall_id;
 	struct perf_event_attr	attr;
@@ -92,11 +108,15 @@ struct channel {
 	struct perf_overwrite_walk walk;
 	unsigned char		*store;		/* the records of a snapshot */
 	size_t			records;
+	bool			lapped;		/* older ones were overwritten */
+	__u64			oldest, newest;	/* of a set that was stopped */
+	size_t			after;		/* the cut, */
+	size_t			dropped;	/* and later than its depth */
 };
 
 struct recorder {
 	const struct options	*options;
-	struct kind		*kinds;
+	struct kind		*kinds;		/* the triggers come last */
 	int			nr_kinds;
 	struct kind		holder;		/* of a buffer, if lossless */
 	struct channel		*channels;
@@ -105,8 +125,30 @@ struct recorder {
 	bool			freezes;	/* a pause waits for writers */
 	unsigned long		snapshots;
 	__u64			samples;	/* in all snapshots */
-	struct pollfd		*polled;	/* signals, and the buffers of names */
+	struct perf_overwrite_set set;		/* if there are triggers */
+	struct perf_overwrite_cut cut;
+	__u64			armed_at, since;	/* last, and for the snapshot */
+	struct pollfd		*polled;	/* signals, buffers of names, the set */
+	unsigned int		nr_polled;
 	struct task_names	names;
 };
+
+/* A record of a snapshot. */
+struct entry {
+	__u64				time;
+	const struct perf_event_header	*header;
+	const struct channel		*channel;
+	const struct kind		*kind;
+	__u32				pid, tid;
+	size_t				order;
+};
+
+static inline long long now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
+}
 
 #endif /* _SELFTESTS_FLIGHT_RECORDER_H */

@@ -10,17 +10,8 @@
 #include <unistd.h>
 
 #include "flight_recorder.h"
+#include "flight_trigger.h"
 #include "syscall_names.h"
-
-/* A record of a snapshot. */
-struct entry {
-	__u64				time;
-	const struct perf_event_header	*header;
-	const struct channel		*channel;
-	const struct kind		*kind;
-	__u32				pid, tid;
-	size_t				order;
-};
 
 /* The kind of the event with this id, or NULL. */
 static inline const struct kind *find_kind(const struct recorder *recorder,
@@ -218,6 +209,25 @@ static inline void print_summary(const struct recorder *recorder,
 	       recorder->options->lossless ? "" : "; lost: also while reading");
 }
 
+static inline void print_trigger(const struct recorder *recorder,
+				 const struct entry *entries, size_t nr_entries)
+{
+	const struct entry *trigger = find_trigger(recorder, entries, nr_entries);
+
+	if (!recorder->cut.id)
+		printf("\nno trigger came\n");
+	else if (trigger)
+		printf("\ntrigger: %s%s%s\n", trigger->kind->name,
+		       trigger->kind->filter ? " if " : "",
+		       trigger->kind->filter ? trigger->kind->filter : "");
+	else
+		printf("\na trigger came whose record was %s\n",
+		       recorder->cut.no_record ? "dropped" : "overwritten since");
+	if (trigger)
+		print_entry(recorder, trigger);
+	print_cut(recorder);
+}
+
 static inline void report(struct recorder *recorder)
 {
 	const struct options *options = recorder->options;
@@ -225,6 +235,8 @@ static inline void report(struct recorder *recorder)
 	size_t nr_entries;
 
 	entries = merge(recorder, &nr_entries);
+	if (options->nr_triggers)
+		nr_entries = cut_entries(recorder, entries, nr_entries);
 	sort_task_names(&recorder->names);
 
 	printf("%s CPU          TIME  TASK                   EVENT                  ARGUMENTS\n",
@@ -236,6 +248,8 @@ static inline void report(struct recorder *recorder)
 			print_entry(recorder, &entries[i]);
 	}
 	print_summary(recorder, entries, nr_entries);
+	if (options->nr_triggers)
+		print_trigger(recorder, entries, nr_entries);
 	fflush(stdout);
 	free(entries);
 }

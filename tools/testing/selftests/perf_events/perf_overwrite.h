@@ -40,7 +40,8 @@
  *	perf_overwrite_resume(fd);
  *
  * perf_overwrite_begin_new() in the place of perf_overwrite_begin() walks only
- * what was written since the last walk that it began.
+ * what was written since the last walk that it began. perf_overwrite_set.h is about
+ * many buffers that a sample stops.
  *
  * Positions
  *

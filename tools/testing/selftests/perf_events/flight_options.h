@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the flight recorder is asked to do. */
+#ifndef _SELFTESTS_FLIGHT_OPTIONS_H
+#define _SELFTESTS_FLIGHT_OPTIONS_H
+
+#include <getopt.h>
+#include <limits.h>
+
+#include "flight_recorder.h"
+
+#define DEFAULT_PAGES		64
+#define DEFAULT_LAST		30
+
+static const char usage[] =
+	"Usage: flight_recorder [options] [event...] [-- command [argument...]]\n"
+	"\n"
+	"Records the events on every CPU, always overwriting the oldest records, and\n"
+	"prints the latest ones on SIGUSR2, after a time, when a trigger comes, when the\n"
+	"command ends, or at the end (SIGINT, SIGTERM).\n"
+	"\n"
+	"  event                 a tracepoint as group:name, or one of cpu-clock,\n"
+	"                        task-clock, page-faults, minor-faults, major-faults,\n"
+	"                        context-switches, cpu-migrations; by default\n"
+	"                        raw_syscalls:sys_enter and raw_syscalls:sys_exit\n"
+	"  command               is run while recording, and ended with it\n"
+	"\n"
+	"  -a, --after SECONDS   take a snapshot after this time\n"
+	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
+	"  -m, --pages N         pages of each CPU's buffer, a power of two (64)\n"
+	"  -n, --last N          print the last N records of a snapshot (30)\n"
+	"  -l, --lossless        lose nothing while a snapshot is taken: this needs two\n"
+	"                        buffers for each CPU\n"
+	"  -h, --help            print this\n"
+	"\n"
+	"  -t, --trigger EVENT   this event stops all buffers, and a snapshot is taken; with\n"
+	"                        a filter of its fields, if it is a tracepoint, as in\n"
+	"                        'sched:sched_switch if prev_state == 2'; may be repeated\n"
+	"  -d, --after-trigger DEPTH\n"
+	"                        but each buffer goes on for a time, as 5ms, or for so many\n"
+	"                        bytes if it takes them earlier, as 64K,5ms (0)\n"
+	"  -o, --hold-off DEPTH  no trigger for this time after the start, as 2s, or until\n"
+	"                        its CPU's buffer has taken so many bytes, as 64K, or both\n"
+	"  -R, --rearm           then go on, and wait for the next one (without an end, but\n"
+	"                        for --repeat)\n"
+	"\n"
+	"A kernel with perf's triggers stops the buffers by itself. On others the recorder\n"
+	"is woken up and pauses them, and says how late that was.\n"
+	"\n"
+	"Exits with 0 if something was recorded, whatever the command exits with, and\n"
+	"with 1 after a line that says what is wrong.\n";
+
+static const struct option option_names[] = {
+	{ "after",		required_argument,	NULL, 'a' },
+	{ "after-trigger",	required_argument,	NULL, 'd' },
+	{ "help",		no_argument,		NULL, 'h' },
+	{ "hold-off",		required_argument,	NULL, 'o' },
+	{ "last",		required_argument,	NULL, 'n' },
+	{ "lossless",		no_argument,		NULL, 'l' },
+	{ "pages",		required_argument,	NULL, 'm' },
+	{ "rearm",		no_argument,		NULL, 'R' },
+	{ "repeat",		required_argument,	NULL, 'r' },
+	{ "trigger",		required_argument,	NULL, 't' },
+	{ }
+};
+
+static inline unsigned long parse_number(const char *text, const char *what)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 0);
+	if (errno || end == text || *end || *text == '-')
+		die("%s: '%s' is not a plain count", what, text);
+	return value;
+}
+
+static inline double parse_seconds(const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds > 0) || seconds > 1e9)
+		die("--after: '%s' is no number of seconds", text);
+	return seconds;
+}
+
+static inline unsigned long parse_pages(const char *text)
+{
+	unsigned long pages = parse_number(text, "--pages");
+
+	if (!pages || pages & (pages - 1) || pages > (size_t)INT_MAX / sysconf(_SC_PAGESIZE))
+		die("--pages: %s is not a power of two that fits a buffer", text);
+	return pages;
+}
+
+/* A number with a unit, and what is behind it. Returns false if it is none. */
+static inline bool parse_amount(const char **text, struct depth *depth)
+{
+	static const struct {
+		const char	*unit;
+		__u64		ns, bytes;
+	} units[] = {
+		{ .unit = "ns", .ns = 1 },
+		{ .unit = "us", .ns = 1000 },
+		{ .unit = "ms", .ns = 1000000 },
+		{ .unit = "s", .ns = NSEC_PER_SEC },
+		{ .unit = "B", .bytes = 1 },
+		{ .unit = "K", .bytes = 1 << 10 },
+		{ .unit = "M", .bytes = 1 << 20 },
+	};
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(*text, &end, 10);
+	if (errno || end == *text || **text < '0' || **text > '9' || number > 1ULL << 32)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		__u64 *amount = units[i].ns ? &depth->ns : &depth->bytes;
+		size_t length = strlen(units[i].unit);
+
+		if (strncmp(end, units[i].unit, length))
+			continue;
+		*text = end + length;
+		/* Twice the same is no depth. */
+		if (*amount)
+			return false;
+		*amount = number * (units[i].ns ? units[i].ns : units[i].bytes);
+		return true;
+	}
+	*text = end;
+	return !number;
+}
+
+/* A time, bytes, both, or 0. */
+static inline struct depth parse_depth(const char *text, const char *what)
+{
+	struct depth depth = { .text = text };
+	const char *at = text;
+	bool good = parse_amount(&at, &depth);
+
+	if (good && *at == ',') {
+		at++;
+		good = parse_amount(&at, &depth);
+	}
+	if (!good || *at)
+		die("%s: '%s' is no depth: give a time as 5ms, bytes as 64K, or both as 64K,5ms",
+		    what, text);
+	return depth;
+}
+
+/* What follows -- is the command's, options included. Returns where that begins. */
+static inline int find_command(struct options *options, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		if (!argv[i + 1])
+			die("no command after --");
+		options->command = argv + i + 1;
+		return i;
+	}
+	return argc;
+}
+
+static inline void add_trigger(struct options *options, const char *event)
+{
+	options->triggers = resize(options->triggers, (options->nr_triggers + 1) *
+				   sizeof(*options->triggers));
+	options->triggers[options->nr_triggers++] = event;
+}
+
+static inline void parse_option(struct options *options, int option, const char *unknown)
+{
+	switch (option) {
+	case 'a':
+		options->after = parse_seconds(optarg);
+		break;
+	case 'd':
+		options->depth = parse_depth(optarg, "--after-trigger");
+		options->of_triggers = "--after-trigger";
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	case 'l':
+		options->lossless = true;
+		break;
+	case 'm':
+		options->pages = parse_pages(optarg);
+		break;
+	case 'n':
+		options->last = parse_number(optarg, "--last");
+		break;
+	case 'o':
+		options->holdoff = parse_depth(optarg, "--hold-off");
+		options->of_triggers = "--hold-off";
+		break;
+	case 'R':
+		options->of_triggers = "--rearm";
+		options->rearm = true;
+		break;
+	case 'r':
+		options->repeat = parse_number(optarg, "--repeat");
+		options->repeats = true;
+		break;
+	case 't':
+		add_trigger(options, optarg);
+		break;
+	default:
+		die("don't understand '%s': see --help", unknown);
+	}
+}
+
+/* What is wrong with all of them together. */
+static inline void check_triggers(struct options *options)
+{
+	size_t size = options->pages * sysconf(_SC_PAGESIZE);
+
+	if (options->of_triggers && !options->nr_triggers)
+		die("%s is about triggers: give a --trigger, too", options->of_triggers);
+	if (options->nr_triggers && options->lossless)
+		die("a trigger stops the buffers: leave out --lossless or --trigger");
+	if (options->depth.bytes && !options->depth.ns)
+		die("--after-trigger: CPUs may write less: give a time, too, as in 64K,5ms");
+	if (options->depth.bytes > size)
+		die("--after-trigger: %llu bytes are more than a buffer has: use a larger -m",
+		    (unsigned long long)options->depth.bytes);
+	if (options->rearm && !options->repeats)
+		options->repeat = 0;
+}
+
+static inline void parse_options(struct options *options, int argc, char **argv)
+{
+	static const char * const defaults[] = {
+		"raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
+	};
+	int events_end = find_command(options, argc, argv), option;
+
+	opterr = 0;
+	while ((option = getopt_long(events_end, argv, "a:d:hlm:n:o:Rr:t:", option_names,
+				     NULL)) != -1)
+		parse_option(options, option, argv[optind - 1]);
+	check_triggers(options);
+
+	options->events = (const char * const *)argv + optind;
+	options->nr_events = events_end - optind;
+	if (!options->nr_events) {
+		options->events = defaults;
+		options->nr_events = ARRAY_SIZE(defaults);
+	}
+}
+
+#endif /* _SELFTESTS_FLIGHT_OPTIONS_H */

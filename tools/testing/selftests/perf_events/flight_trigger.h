@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The flight recorder's triggers: a set of all its buffers that samples of some events
+ * stop (see perf_overwrite_set.h), and what the report says of that.
+ *
+ * The cut is a time. Other CPUs learn of it later, so that records may be later than the
+ * cut and the depth: these are dropped, and counted as what came late. All CPUs cover
+ * the time from the latest of their beginnings on.
+ */
+#ifndef _SELFTESTS_FLIGHT_TRIGGER_H
+#define _SELFTESTS_FLIGHT_TRIGGER_H
+
+#include <errno.h>
+
+#include "flight_recorder.h"
+
+static inline void print_time(const char *before, __u64 time)
+{
+	printf("%s%llu.%06llu", before, (unsigned long long)(time / NSEC_PER_SEC),
+	       (unsigned long long)(time % NSEC_PER_SEC / 1000));
+}
+
+/* "event if filter", or the event alone. */
+static inline void split_trigger(struct kind *kind, const char *text)
+{
+	static const char separator[] = " if ";
+	const char *filter = strstr(text, separator);
+	char *name = strdup(text);
+
+	if (!name)
+		die("out of memory");
+	if (filter) {
+		name[filter - text] = '\0';
+		filter += strlen(separator);
+		filter += strspn(filter, " ");
+		if (!*filter)
+			die("--trigger: '%s' has no filter behind 'if': leave that out", text);
+	}
+	kind->name = name;
+	kind->filter = filter;
+	if (filter && !strchr(name, ':'))
+		die("--trigger: '%s' has no fields: filter a tracepoint, as group:name", name);
+}
+
+static inline void open_set(struct recorder *recorder)
+{
+	const struct options *options = recorder->options;
+	struct perf_overwrite_set_attr attr = {
+		.clock		= CLOCK_MONOTONIC,
+		.depth_ns	= options->depth.ns,
+		.depth_bytes	= options->depth.bytes,
+		.holdoff_ns	= options->holdoff.ns,
+		.holdoff_bytes	= options->holdoff.bytes,
+	};
+
+	if (perf_overwrite_set_open(&recorder->set, recorder->channels[0].ow.fd, &attr)) {
+		if (errno == ERANGE)
+			die("--after-trigger, --hold-off: give an hour at most");
+		die("the kernel makes no set of buffers: %s", strerror(errno));
+	}
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (perf_overwrite_set_join(&recorder->set, &recorder->channels[c].ow))
+			die("the buffer of CPU %d can't be stopped by a trigger: %s",
+			    recorder->channels[c].cpu, strerror(errno));
+	/* Where we stop the buffers, each of their samples has to wake us up. */
+	for (int i = options->nr_events; i < recorder->nr_kinds; i++)
+		recorder->kinds[i].attr.wakeup_events =
+			!perf_overwrite_set_in_kernel(&recorder->set);
+}
+
+static inline void add_to_set(struct recorder *recorder, struct channel *channel, int i)
+{
+	if (perf_overwrite_set_add(&recorder->set, channel->fds[i], &channel->ow))
+		die("'%s' can't be a trigger on CPU %d: %s", recorder->kinds[i].name,
+		    channel->cpu, strerror(errno));
+}
+
+static inline unsigned int nr_polled_of_set(const struct recorder *recorder)
+{
+	return recorder->options->nr_triggers ?
+	       perf_overwrite_set_nr_polled(&recorder->set) : 0;
+}
+
+static inline void arm_set(struct recorder *recorder)
+{
+	if (perf_overwrite_set_arm(&recorder->set))
+		die("can't arm the trigger: %s", strerror(errno));
+	recorder->armed_at = now();
+}
+
+/* Whether or not a trigger came. */
+static inline void stop_set(struct recorder *recorder)
+{
+	if (perf_overwrite_set_fire(&recorder->set) ||
+	    perf_overwrite_set_read(&recorder->set, &recorder->cut))
+		die("can't stop the buffers: %s", strerror(errno));
+	recorder->since = recorder->armed_at;
+}
+
+static inline bool is_of_trigger(const struct recorder *recorder, const struct entry *entry)
+{
+	return entry->header->type == PERF_RECORD_SAMPLE &&
+	       entry->channel->ids[entry->kind - recorder->kinds] == recorder->cut.id;
+}
+
+/* The trigger's record, if the snapshot has it: the last one before the cut. */
+static inline const struct entry *find_trigger(const struct recorder *recorder,
+					       const struct entry *entries, size_t nr_entries)
+{
+	while (nr_entries--)
+		if (entries[nr_entries].time <= recorder->cut.time &&
+		    is_of_trigger(recorder, &entries[nr_entries]))
+			return &entries[nr_entries];
+	return NULL;
+}
+
+/*
+ * We got to know of the trigger late, and its record knows better: the first one that
+ * wasn't held off.
+ */
+static inline void correct_cut(struct recorder *recorder, const struct entry *entries,
+			       size_t nr_entries)
+{
+	const struct depth *holdoff = &recorder->options->holdoff;
+
+	if (!recorder->cut.by_reader || !recorder->cut.id || holdoff->bytes)
+		return;
+	for (size_t i = 0; i < nr_entries; i++) {
+		if (entries[i].time < recorder->since + holdoff->ns ||
+		    !is_of_trigger(recorder, &entries[i]))
+			continue;
+		perf_overwrite_cut_at(&recorder->cut, entries[i].time);
+		return;
+	}
+}
+
+/*
+ * Counts what each CPU has written before and after the cut, and drops what is later
+ * than its depth. The entries are in the order of time. Returns how many are left.
+ */
+static inline size_t cut_entries(struct recorder *recorder, const struct entry *entries,
+				 size_t nr_entries)
+{
+	const struct perf_overwrite_cut *cut = &recorder->cut;
+	size_t kept = 0;
+
+	correct_cut(recorder, entries, nr_entries);
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		struct channel *channel = &recorder->channels[c];
+
+		channel->oldest = 0;
+		channel->newest = 0;
+		channel->after = 0;
+		channel->dropped = 0;
+	}
+	for (size_t i = 0; i < nr_entries; i++) {
+		struct channel *channel = recorder->channels +
+					  (entries[i].channel - recorder->channels);
+
+		if (!channel->oldest)
+			channel->oldest = entries[i].time;
+		channel->newest = entries[i].time;
+		channel->after += entries[i].time > cut->time && entries[i].time <= cut->until;
+		channel->dropped += entries[i].time > cut->until;
+		kept += entries[i].time <= cut->until;
+	}
+	return kept;
+}
+
+/* A buffer that wasn't filled since it was armed shows all from then on. */
+static inline __u64 covered_from(const struct recorder *recorder)
+{
+	__u64 from = recorder->since;
+
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		const struct channel *channel = &recorder->channels[c];
+
+		if (channel->lapped && channel->oldest > from)
+			from = channel->oldest;
+	}
+	return from;
+}
+
+static inline void print_window(const struct recorder *recorder)
+{
+	__u64 from = covered_from(recorder), until = recorder->cut.until;
+
+	if (from > until) {
+		printf("no time is covered by all CPUs: use a larger -m\n");
+		return;
+	}
+	print_time("all CPUs cover ", from);
+	print_time(" to ", until);
+	print_time(", ", until - from);
+	printf(" seconds\n");
+}
+
+static inline void print_cpus(const struct recorder *recorder)
+{
+	__u64 until = recorder->cut.until;
+
+	printf(" CPU        oldest        newest   late by us  after the cut  dropped\n");
+	for (int c = 0; c < recorder->nr_channels; c++) {
+		const struct channel *channel = &recorder->channels[c];
+		__u64 late = channel->newest > until ? channel->newest - until : 0;
+
+		printf("%4d %13.6f %13.6f %12.1f %14zu %8zu\n", channel->cpu,
+		       channel->oldest / 1000 / 1e6, channel->newest / 1000 / 1e6,
+		       late / 1000.0, channel->after, channel->dropped);
+	}
+}
+
+/* How the buffers were stopped, and what of their records counts. */
+static inline void print_cut(const struct recorder *recorder)
+{
+	const struct perf_overwrite_cut *cut = &recorder->cut;
+	const struct depth *depth = &recorder->options->depth;
+
+	print_time("cut at ", cut->time);
+	printf(", buffers stopped %s%s by %s\n", depth->ns ? depth->text : "at once",
+	       depth->ns ? " later" : "",
+	       cut->by_reader ? "the recorder, as this kernel has no triggers" : "the kernel");
+	print_cpus(recorder);
+	print_window(recorder);
+	printf("samples of triggers: %llu suppressed later, %llu held off before\n",
+	       (unsigned long long)cut->suppressed, (unsigned long long)cut->held_off);
+}
+
+#endif /* _SELFTESTS_FLIGHT_TRIGGER_H */

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sets of overwritable buffers (see perf_overwrite.h) that a sample of an event stops
+ * all at once, its trigger.
+ *
+ *	struct perf_overwrite_set set;
+ *	struct perf_overwrite_set_attr attr = { .clock = CLOCK_MONOTONIC };
+ *	struct perf_overwrite_cut cut;
+ *
+ *	perf_overwrite_set_open(&set, fd, &attr);	of any of the events
+ *	perf_overwrite_set_join(&set, &ow);		each buffer
+ *	perf_overwrite_set_add(&set, fd, &ow);		each trigger, which writes there
+ *	perf_overwrite_set_arm(&set);
+ *	while (!perf_overwrite_set_stopped(&set))
+ *		poll(fds, perf_overwrite_set_poll(&set, fds), -1);
+ *	perf_overwrite_set_read(&set, &cut);
+ *	...						walk each buffer
+ *	perf_overwrite_set_arm(&set);			all run on
+ *
+ * Of the records in the buffers those later than cut.until are to be dropped: CPUs learn
+ * of the trigger at different times.
+ *
+ * Kernels with triggers stop the buffers by themselves, see linux/perf_trigger.h. On
+ * others the program does it: a trigger wakes it, if that was opened with
+ * attr.wakeup_events = 1, and it pauses all buffers. Until it has, they run on. Then
+ * cut.by_reader is set, cut.time is when the program got to know, and of the depth only
+ * the time counts. A program that finds the trigger's record knows better, and corrects
+ * that by perf_overwrite_cut_at().
+ */
+#ifndef _SELFTESTS_PERF_OVERWRITE_SET_H
+#define _SELFTESTS_PERF_OVERWRITE_SET_H
+
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "perf_overwrite.h"
+
+#if defined(__has_include)
+#if __has_include("trigger.h")
+#define PERF_OVERWRITE_TRIGGERS
+#include "trigger.h"
+#endif
+#endif
+
+/**
+ * struct perf_overwrite_set_attr - what a set does when its trigger comes
+ * @clock:	attr.clockid of all events
+ * @depth_ns:	the time for which the buffers run on then, 0 for not at all
+ * @depth_bytes: the bytes that each takes at most in that time, 0 for any number
+ * @holdoff_ns:	the time after arming in which no sample stops anything
+ * @holdoff_bytes: the bytes that the trigger's buffer has to take first
+ */
+struct perf_overwrite_set_attr {
+	clockid_t	clock;
+	__u64		depth_ns;
+	__u64		depth_bytes;
+	__u64		holdoff_ns;
+	__u64		holdoff_bytes;
+};
+
+/**
+ * struct perf_overwrite_cut - what has stopped a set
+ * @id:		of the event whose sample it was, 0 if it was none
+ * @time:	that sample isn't later
+ * @until:	@time and the depth
+ * @suppressed:	samples of triggers that came later
+ * @held_off:	those that came too early
+ * @by_reader:	this kernel has no triggers
+ * @no_record:	the sample was dropped
+ */
+struct perf_overwrite_cut {
+	__u64	id;
+	__u64	time;
+	__u64	until;
+	__u64	suppressed;
+	__u64	held_off;
+	bool	by_reader;
+	bool	no_record;
+};
+
+/* A trigger, or a buffer. The kernel knows them, other kernels don't. */
+struct perf_overwrite_member {
+	int			fd;
+	struct perf_overwrite	*ow;
+	__u64			id;
+	__u64			count;		/* of the trigger, as far as it is known */
+	__u64			armed_at;	/* head of the buffer */
+};
+
+struct perf_overwrite_members {
+	struct perf_overwrite_member	*member;
+	unsigned int			count;
+};
+
+/**
+ * struct perf_overwrite_set - buffers and their triggers
+ * @fd:		the kernel's set, -1 if this kernel has none
+ * @attr:	as given
+ * @generation:	how often it was armed
+ * @armed:	no more than this: neither fired nor stopped
+ * @armed_at:	when that was
+ * @cut:	what is known of it, while the program stops the buffers
+ * @buffers:	that have joined
+ * @triggers:	that were added
+ */
+struct perf_overwrite_set {
+	int				fd;
+	struct perf_overwrite_set_attr	attr;
+	__u64				generation;
+	bool				armed;
+	__u64				armed_at;
+	struct perf_overwrite_cut	cut;
+	struct perf_overwrite_members	buffers;
+	struct perf_overwrite_members	triggers;
+};
+
+static inline __u64 perf_overwrite_set_now(const struct perf_overwrite_set *set)
+{
+	struct timespec time;
+
+	clock_gettime(set->attr.clock, &time);
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+/* Moves the cut to where the program found the trigger's record. */
+static inline void perf_overwrite_cut_at(struct perf_overwrite_cut *cut, __u64 time)
+{
+	cut->until -= cut->time - time;
+	cut->time = time;
+}
+
+/* What the kernel does, where it can. ENOTTY: it can't. */
+#ifdef PERF_OVERWRITE_TRIGGERS
+static inline int perf_overwrite_kernel_set(const struct perf_overwrite_set *set, int fd)
+{
+	const struct perf_overwrite_set_attr *attr = &set->attr;
+	struct perf_trigger_attr trigger = {
+		.flags		= attr->depth_ns ? 0 : PERF_TRIGGER_AT_ONCE,
+		.depth_ns	= attr->depth_ns,
+		.depth_bytes	= attr->depth_bytes,
+		.holdoff_ns	= attr->holdoff_ns,
+		.holdoff_bytes	= attr->holdoff_bytes,
+	};
+
+	return perf_trigger_set(fd, &trigger);
+}
+
+static inline int perf_overwrite_kernel_cut(const struct perf_overwrite_set *set,
+					    struct perf_overwrite_cut *cut)
+{
+	struct perf_trigger_report report;
+
+	if (perf_trigger_read(set->fd, &report, NULL, 0))
+		return -1;
+	*cut = (struct perf_overwrite_cut) {
+		.id		= report.id,
+		.time		= report.time,
+		.until		= report.until,
+		.suppressed	= report.suppressed,
+		.held_off	= report.held_off,
+		.no_record	= report.flags & PERF_TRIGGER_NO_RECORD,
+	};
+	return 0;
+}
+#else
+static inline int perf_trigger_no(void)
+{
+	errno = ENOTTY;
+	return -1;
+}
+
+#define perf_overwrite_kernel_set(...)	perf_trigger_no()
+#define perf_overwrite_kernel_cut(...)	perf_trigger_no()
+#define perf_trigger_join(...)		perf_trigger_no()
+#define perf_trigger_add(...)		perf_trigger_no()
+#define perf_trigger_arm(...)		perf_trigger_no()
+#define perf_trigger_fire(...)		perf_trigger_no()
+#endif
+
+/* Returns 0, or -1 with errno set. */
+static inline int perf_overwrite_set_open(struct perf_overwrite_set *set, int fd,
+					  const struct perf_overwrite_set_attr *attr)
+{
+	memset(set, 0, sizeof(*set));
+	set->attr = *attr;
+	set->fd = perf_overwrite_kernel_set(set, fd);
+	return set->fd < 0 && errno != ENOTTY ? -1 : 0;
+}
+
+/* Whether the kernel stops the buffers by itself. */
+static inline bool perf_overwrite_set_in_kernel(const struct perf_overwrite_set *set)
+{
+	return set->fd >= 0;
+}
+
+static inline int perf_overwrite_set_remember(struct perf_overwrite_members *members, int fd,
+					      struct perf_overwrite *ow)
+{
+	struct perf_overwrite_member *more, member = { .fd = fd, .ow = ow };
+
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &member.id))
+		return -1;
+	more = realloc(members->member, (members->count + 1) * sizeof(*more));
+	if (!more)
+		return -1;
+	more[members->count++] = member;
+	members->member = more;
+	return 0;
+}
+
+/* The set is to stop this buffer. Returns 0, or -1 with errno set. */
+static inline int perf_overwrite_set_join(struct perf_overwrite_set *set,
+					  struct perf_overwrite *ow)
+{
+	if (set->fd >= 0 && perf_trigger_join(set->fd, ow->fd))
+		return -1;
+	return perf_overwrite_set_remember(&set->buffers, ow->fd, ow);
+}
+
+/*
+ * Samples of the event are to stop the set; they are written to @ow, which has joined.
+ * The first that read() returns of the event has to be its count.
+ *
+ * Returns 0, or -1 with errno set.
+ */
+static inline int perf_overwrite_set_add(struct perf_overwrite_set *set, int fd,
+					 struct perf_overwrite *ow)
+{
+	if (set->fd >= 0 && perf_trigger_add(set->fd, fd))
+		return -1;
+	return perf_overwrite_set_remember(&set->triggers, fd, ow);
+}
+
+/* How often the trigger came since it was asked last. */
+static inline __u64 perf_overwrite_set_came(struct perf_overwrite_member *trigger)
+{
+	__u64 counts[8], came;
+
+	if (read(trigger->fd, counts, sizeof(counts)) < (ssize_t)sizeof(counts[0]))
+		return 0;
+	came = counts[0] - trigger->count;
+	trigger->count = counts[0];
+	return came;
+}
+
+/* Has all buffers run on, and the next trigger stop them. Returns 0, or -1 with errno set. */
+static inline int perf_overwrite_set_arm(struct perf_overwrite_set *set)
+{
+	if (set->fd >= 0)
+		return perf_trigger_arm(set->fd, &set->generation);
+
+	for (unsigned int i = 0; i < set->buffers.count; i++)
+		if (perf_overwrite_resume(set->buffers.member[i].fd))
+			return -1;
+	for (unsigned int i = 0; i < set->triggers.count; i++) {
+		struct perf_overwrite_member *trigger = &set->triggers.member[i];
+
+		perf_overwrite_set_came(trigger);
+		trigger->armed_at = perf_overwrite_head(trigger->ow);
+	}
+	memset(&set->cut, 0, sizeof(set->cut));
+	set->armed_at = perf_overwrite_set_now(set);
+	set->armed = true;
+	set->generation++;
+	return 0;
+}
+
+/* Pauses all buffers: starts with all, so that none waits for the waiting for another. */
+static inline int perf_overwrite_set_pause(struct perf_overwrite_set *set)
+{
+	const struct perf_overwrite_members *buffers = &set->buffers;
+
+	for (unsigned int i = 0; i < buffers->count; i++)
+		if (perf_overwrite_pause_start(buffers->member[i].fd))
+			return -1;
+	for (unsigned int i = 0; i < buffers->count; i++)
+		if (perf_overwrite_pause(buffers->member[i].fd))
+			return -1;
+	/* Without membarrier a moment has to do: writers don't sleep. */
+	if (buffers->count && !perf_overwrite_freezes(buffers->member[0].fd) &&
+	    perf_overwrite_drain())
+		usleep(10000);
+	return 0;
+}
+
+/* The program stops the buffers now, but for the depth, because of that event if any. */
+static inline int perf_overwrite_set_stop(struct perf_overwrite_set *set, __u64 id)
+{
+	struct perf_overwrite_cut *cut = &set->cut;
+	__u64 depth = set->attr.depth_ns;
+	struct timespec left = {
+		.tv_sec = depth / 1000000000,
+		.tv_nsec = depth % 1000000000,
+	};
+
+	cut->id = id;
+	cut->time = perf_overwrite_set_now(set);
+	cut->until = cut->time + depth;
+	cut->by_reader = true;
+	set->armed = false;
+	while (depth && nanosleep(&left, &left) && errno == EINTR)
+		;
+	return perf_overwrite_set_pause(set);
+}
+
+/* Stops the buffers without a trigger, if none came before. Returns 0, or -1 with errno set. */
+static inline int perf_overwrite_set_fire(struct perf_overwrite_set *set)
+{
+	if (set->fd < 0)
+		return set->armed ? perf_overwrite_set_stop(set, 0) : 0;
+	return perf_trigger_fire(set->fd) && errno != EALREADY ? -1 : 0;
+}
+
+static inline bool perf_overwrite_set_holds_off(const struct perf_overwrite_set *set,
+						const struct perf_overwrite_member *trigger)
+{
+	return perf_overwrite_set_now(set) - set->armed_at < set->attr.holdoff_ns ||
+	       perf_overwrite_written(trigger->armed_at, perf_overwrite_head(trigger->ow)) <
+	       set->attr.holdoff_bytes;
+}
+
+/*
+ * Whether all buffers are stopped. On kernels without triggers stops them, if one came:
+ * this is to be called after each wakeup.
+ */
+static inline bool perf_overwrite_set_stopped(struct perf_overwrite_set *set)
+{
+	struct pollfd polled = { .fd = set->fd, .events = POLLIN };
+
+	if (set->fd >= 0)
+		return poll(&polled, 1, 0) == 1 && polled.revents & POLLIN;
+
+	for (unsigned int i = 0; i < set->triggers.count && set->armed; i++) {
+		struct perf_overwrite_member *trigger = &set->triggers.member[i];
+		__u64 came = perf_overwrite_set_came(trigger);
+
+		if (!came)
+			continue;
+		if (perf_overwrite_set_holds_off(set, trigger)) {
+			set->cut.held_off += came;
+		} else {
+			set->cut.suppressed += came - 1;
+			perf_overwrite_set_stop(set, trigger->id);
+		}
+	}
+	return !set->armed && set->generation;
+}
+
+/* How many descriptors have to be polled. */
+static inline unsigned int perf_overwrite_set_nr_polled(const struct perf_overwrite_set *set)
+{
+	return set->fd >= 0 ? 1 : set->buffers.count;
+}
+
+/* Says which. Returns how many. */
+static inline unsigned int perf_overwrite_set_poll(const struct perf_overwrite_set *set,
+						   struct pollfd *polled)
+{
+	unsigned int count = perf_overwrite_set_nr_polled(set);
+
+	for (unsigned int i = 0; i < count; i++)
+		polled[i] = (struct pollfd) {
+			.fd = set->fd >= 0 ? set->fd : set->buffers.member[i].fd,
+			.events = POLLIN,
+		};
+	return count;
+}
+
+/* Waits until the set that has been fired is stopped. Returns 0, or -1 with errno set. */
+static inline int perf_overwrite_set_read(struct perf_overwrite_set *set,
+					  struct perf_overwrite_cut *cut)
+{
+	if (set->fd >= 0)
+		return perf_overwrite_kernel_cut(set, cut);
+
+	for (unsigned int i = 0; i < set->triggers.count; i++)
+		set->cut.suppressed += perf_overwrite_set_came(&set->triggers.member[i]);
+	*cut = set->cut;
+	return 0;
+}
+
+/* The buffers run on, unless they were paused otherwise. */
+static inline void perf_overwrite_set_close(struct perf_overwrite_set *set)
+{
+	if (set->fd >= 0)
+		close(set->fd);
+	else if (!set->armed)
+		for (unsigned int i = 0; i < set->buffers.count; i++)
+			perf_overwrite_resume(set->buffers.member[i].fd);
+	free(set->buffers.member);
+	free(set->triggers.member);
+}
+
+#endif /* _SELFTESTS_PERF_OVERWRITE_SET_H */

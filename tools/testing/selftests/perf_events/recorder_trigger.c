@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The flight recorder stops at a trigger: its record is in the report, and is the newest
+ * one of its CPU unless a depth was asked for. Nothing in the report is later than the
+ * cut and the depth, whatever other CPUs write. Armed again it stops at the next one.
+ *
+ * All of it holds on kernels without triggers, too, where the recorder pauses the
+ * buffers, and says so; and of what it is asked wrongly it says in a line what to do.
+ *
+ * A task makes system calls that are numbered by an argument, then the one that is the
+ * trigger, then some more. The buffer of its CPU takes all of these; CPUs with nothing
+ * else to do make calls without an end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+
+#include "../kselftest_harness.h"
+#include "overwrite_test.h"
+#include "perf_overwrite_set.h"
+
+#define RECORDER	"./flight_recorder"
+#define TRIGGER		"raw_syscalls:sys_exit if id == %d"
+#define PAGES		64
+#define MAX_CPUS	64
+#define CALLS		100
+#define ROUNDS		3
+
+/* The first argument of a call: of those before the trigger, of those after it. */
+#define BEFORE(_round)	(0x1000 + (_round))
+#define AFTER(_round)	(0x2000 + (_round))
+
+/* No sample is as small: a header, what all have, a number and the size of the raw data. */
+#define SAMPLE_LEAST	56
+/* More bytes than a round takes up to its trigger, less than two do. */
+#define TWO_ROUNDS	(2 * CALLS * 112)
+
+/* What is known of a record that is shown. Times are in microseconds, rounded down. */
+struct shown {
+	int		cpu;
+	__u64		time;
+	bool		trigger;
+};
+
+/* What a report says. */
+struct snapshot {
+	struct shown	newest[MAX_CPUS];	/* of each CPU */
+	__u64		latest;			/* of all */
+	unsigned int	before, after;		/* calls of this round */
+	struct shown	trigger;		/* the line by itself */
+	bool		came, by_kernel;
+	__u64		cut, until;
+	unsigned int	suppressed, held_off;
+};
+
+FIXTURE(recorder_trigger)
+{
+	int	cpus[MAX_CPUS];
+	int	count;
+	pid_t	load[MAX_CPUS];
+	pid_t	task;
+	pid_t	recorder;
+	FILE	*output;
+	int	errors;
+	bool	in_kernel;
+};
+
+static void run_load(int cpu)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (go_to_cpu(cpu))
+		_exit(1);
+	for (;;)
+		syscall(__NR_getppid);
+}
+
+/* Stops before each round. */
+static void run_task(int cpu)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (go_to_cpu(cpu))
+		_exit(1);
+	for (int round = 0; round < ROUNDS; round++) {
+		raise(SIGSTOP);
+		for (int i = 0; i < CALLS; i++)
+			syscall(__NR_getppid, BEFORE(round));
+		syscall(__NR_getpriority, 0, 0);
+		for (int i = 0; i < CALLS; i++)
+			syscall(__NR_getppid, AFTER(round));
+	}
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+static void wait_for_task(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self)
+{
+	int status;
+
+	ASSERT_EQ(self->task, waitpid(self->task, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+}
+
+/* Has it make the calls of a round. */
+static void next_round(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self)
+{
+	ASSERT_EQ(0, kill(self->task, SIGCONT));
+	wait_for_task(_metadata, self);
+}
+
+/* Whether triggers stop buffers by themselves here. */
+static bool has_triggers(void)
+{
+	struct perf_event_attr attr = NAME_EVENT(1);
+	struct perf_overwrite_set_attr at_once = { .clock = CLOCK_MONOTONIC };
+	struct perf_overwrite_set set;
+	int fd = perf_overwrite_open(&attr, 0, -1, -1);
+	bool has;
+
+	if (fd < 0)
+		return false;
+	has = !perf_overwrite_set_open(&set, fd, &at_once) && perf_overwrite_set_in_kernel(&set);
+	perf_overwrite_set_close(&set);
+	close(fd);
+	return has;
+}
+
+FIXTURE_SETUP(recorder_trigger)
+{
+	self->errors = -1;
+	if (geteuid())
+		SKIP(return, "not root, who may watch all tasks");
+	if (tracepoint_id("raw_syscalls", "sys_exit") < 0)
+		SKIP(return, "no tracefs, or no tracepoints of system calls");
+	self->in_kernel = has_triggers();
+	self->count = allowed_cpus(self->cpus, MAX_CPUS);
+	ASSERT_LT(0, self->count);
+	self->task = fork();
+	ASSERT_LE(0, self->task);
+	if (!self->task)
+		run_task(self->cpus[0]);
+	wait_for_task(_metadata, self);
+	for (int i = 1; i < self->count; i++) {
+		self->load[i] = fork();
+		ASSERT_LE(0, self->load[i]);
+		if (!self->load[i])
+			run_load(self->cpus[i]);
+	}
+}
+
+static void end_child(pid_t pid)
+{
+	if (pid > 0 && !kill(pid, SIGKILL))
+		waitpid(pid, NULL, 0);
+}
+
+FIXTURE_TEARDOWN(recorder_trigger)
+{
+	for (int i = 1; i < self->count; i++)
+		end_child(self->load[i]);
+	end_child(self->task);
+	end_child(self->recorder);
+	if (self->output)
+		fclose(self->output);
+	close(self->errors);
+}
+
+/* Runs the recorder with these arguments, which NULL ends. */
+static pid_t run_recorder(struct __test_metadata *_metadata, const char * const *arguments,
+			  int *output, int *errors)
+{
+	int pipes[2][2];
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe2(pipes[0], O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(pipes[1], O_CLOEXEC));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(pipes[0][1], STDOUT_FILENO);
+		dup2(pipes[1][1], STDERR_FILENO);
+		execv(RECORDER, (char * const *)arguments);
+		_exit(127);
+	}
+	close(pipes[0][1]);
+	close(pipes[1][1]);
+	*output = pipes[0][0];
+	*errors = pipes[1][0];
+	return pid;
+}
+
+/* With the trigger and these arguments, up to four. It says in a line that it is armed. */
+static void start_recorder(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self,
+			   const char * const more[4])
+{
+	char trigger[64], pages[16], said[512];
+	const char * const arguments[] = {
+		RECORDER, "--last", "1000000", "--pages", pages, "--trigger", trigger,
+		"raw_syscalls:sys_enter", more[0], more[1], more[2], more[3], NULL,
+	};
+	ssize_t length;
+	int output;
+
+	snprintf(pages, sizeof(pages), "%lu", PAGES * 4096UL / sysconf(_SC_PAGESIZE));
+	snprintf(trigger, sizeof(trigger), TRIGGER, __NR_getpriority);
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	self->output = fdopen(output, "r");
+	ASSERT_NE(NULL, self->output);
+	length = read(self->errors, said, sizeof(said) - 1);
+	ASSERT_LT(0, length);
+	said[length] = 0;
+	ASSERT_NE(NULL, strstr(said, "recording")) {
+		TH_LOG("%s", said);
+	}
+}
+
+/* A line "  CPU SECONDS.MICROSECONDS  NAME-TID  EVENT ...". */
+static bool is_record(const char *line, struct shown *shown)
+{
+	unsigned long long seconds, us;
+
+	if (sscanf(line, "%d %llu.%6llu ", &shown->cpu, &seconds, &us) != 3 ||
+	    !strstr(line, " raw_syscalls:") || shown->cpu < 0 || shown->cpu >= MAX_CPUS)
+		return false;
+	shown->time = seconds * 1000000 + us;
+	shown->trigger = strstr(line, " raw_syscalls:sys_exit ");
+	return true;
+}
+
+static void note_record(struct snapshot *snapshot, const struct shown *shown, const char *line,
+			int round)
+{
+	char before[32], after[32];
+
+	snprintf(before, sizeof(before), " args={%#x,", BEFORE(round));
+	snprintf(after, sizeof(after), " args={%#x,", AFTER(round));
+	snapshot->before += !!strstr(line, before);
+	snapshot->after += !!strstr(line, after);
+	snapshot->newest[shown->cpu] = *shown;
+	if (shown->time > snapshot->latest)
+		snapshot->latest = shown->time;
+}
+
+/* Reads a report to its end. */
+static void read_snapshot(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self,
+			  struct snapshot *snapshot, int round)
+{
+	unsigned long long seconds, us, from[2];
+	bool records = true;
+	struct shown shown;
+	char line[1024];
+
+	memset(snapshot, 0, sizeof(*snapshot));
+	while (fgets(line, sizeof(line), self->output)) {
+		if (!strncmp(line, "trigger: ", 9)) {
+			records = false;
+			snapshot->came = true;
+		} else if (sscanf(line, "cut at %llu.%llu", &seconds, &us) == 2) {
+			snapshot->cut = seconds * 1000000 + us;
+			snapshot->by_kernel = strstr(line, " by the kernel");
+		} else if (sscanf(line, "all CPUs cover %llu.%llu to %llu.%llu", &from[0], &from[1],
+				  &seconds, &us) == 4) {
+			snapshot->until = seconds * 1000000 + us;
+		} else if (sscanf(line, "samples of triggers: %u suppressed later, %u",
+				  &snapshot->suppressed, &snapshot->held_off) == 2) {
+			return;
+		} else if (is_record(line, &shown)) {
+			if (records)
+				note_record(snapshot, &shown, line, round);
+			else
+				snapshot->trigger = shown;
+		}
+	}
+	ASSERT_TRUE(false) {
+		TH_LOG("the report has no end");
+	}
+}
+
+static void check_exit(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self)
+{
+	int status;
+
+	ASSERT_EQ(self->recorder, waitpid(self->recorder, &status, 0));
+	self->recorder = 0;
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/* What holds of each snapshot that a trigger ended. */
+static void check_snapshot(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self,
+			   const struct snapshot *snapshot, __u64 depth_us)
+{
+	ASSERT_TRUE(snapshot->came);
+	EXPECT_EQ(self->in_kernel, snapshot->by_kernel);
+	EXPECT_EQ(self->cpus[0], snapshot->trigger.cpu);
+	EXPECT_TRUE(snapshot->trigger.trigger);
+	EXPECT_EQ(0, snapshot->suppressed);
+	EXPECT_LE(snapshot->trigger.time, snapshot->cut);
+	if (snapshot->until)
+		EXPECT_EQ(snapshot->cut + depth_us, snapshot->until);
+	EXPECT_LE(snapshot->latest, snapshot->cut + depth_us);
+	/* All of this round that came before it. */
+	EXPECT_EQ(CALLS, snapshot->before);
+}
+
+TEST_F(recorder_trigger, at_once)
+{
+	const struct shown *newest;
+	struct snapshot snapshot;
+
+	start_recorder(_metadata, self, (const char * const [4]) {});
+	next_round(_metadata, self);
+	read_snapshot(_metadata, self, &snapshot, 0);
+	check_snapshot(_metadata, self, &snapshot, 0);
+	EXPECT_EQ(0, snapshot.after);
+	newest = &snapshot.newest[self->cpus[0]];
+	EXPECT_TRUE(newest->trigger);
+	EXPECT_EQ(snapshot.trigger.time, newest->time);
+	check_exit(_metadata, self);
+}
+
+TEST_F(recorder_trigger, after_a_time)
+{
+	struct snapshot snapshot;
+
+	start_recorder(_metadata, self, (const char * const [4]) { "--after-trigger", "2ms" });
+	next_round(_metadata, self);
+	read_snapshot(_metadata, self, &snapshot, 0);
+	check_snapshot(_metadata, self, &snapshot, 2000);
+	check_exit(_metadata, self);
+}
+
+TEST_F(recorder_trigger, after_bytes)
+{
+	struct snapshot snapshot;
+
+	start_recorder(_metadata, self, (const char * const [4]) { "--after-trigger", "512B,1s" });
+	next_round(_metadata, self);
+	read_snapshot(_metadata, self, &snapshot, 0);
+	check_snapshot(_metadata, self, &snapshot, 1000000);
+	/* Only the kernel counts them. */
+	if (self->in_kernel)
+		EXPECT_LE(snapshot.after * SAMPLE_LEAST, 512);
+	check_exit(_metadata, self);
+}
+
+TEST_F(recorder_trigger, armed_again)
+{
+	struct snapshot snapshot;
+
+	start_recorder(_metadata, self, (const char * const [4]) { "--rearm", "--repeat", "3" });
+	for (int round = 0; round < ROUNDS; round++) {
+		next_round(_metadata, self);
+		read_snapshot(_metadata, self, &snapshot, round);
+		check_snapshot(_metadata, self, &snapshot, 0);
+		EXPECT_EQ(0, snapshot.after);
+	}
+	check_exit(_metadata, self);
+}
+
+/* Before its first trigger the buffer has taken less than that, before its second one more. */
+TEST_F(recorder_trigger, held_off)
+{
+	struct snapshot snapshot;
+	char bytes[16];
+
+	snprintf(bytes, sizeof(bytes), "%uB", TWO_ROUNDS);
+	start_recorder(_metadata, self, (const char * const [4]) { "--hold-off", bytes });
+	next_round(_metadata, self);
+	next_round(_metadata, self);
+	read_snapshot(_metadata, self, &snapshot, 1);
+	/* A recorder that is told of the first one late may take it for the second one. */
+	if (self->in_kernel) {
+		check_snapshot(_metadata, self, &snapshot, 0);
+		EXPECT_EQ(1, snapshot.held_off);
+	} else {
+		EXPECT_TRUE(snapshot.came);
+		EXPECT_GE(1, snapshot.held_off);
+	}
+	check_exit(_metadata, self);
+}
+
+TEST_F(recorder_trigger, by_signal)
+{
+	struct snapshot snapshot;
+
+	start_recorder(_metadata, self, (const char * const [4]) {});
+	ASSERT_EQ(0, kill(self->recorder, SIGUSR2));
+	read_snapshot(_metadata, self, &snapshot, 0);
+	EXPECT_FALSE(snapshot.came);
+	EXPECT_EQ(self->in_kernel, snapshot.by_kernel);
+	EXPECT_LE(snapshot.latest, snapshot.cut);
+	check_exit(_metadata, self);
+}
+
+FIXTURE(recorder_input)
+{
+};
+
+FIXTURE_SETUP(recorder_input)
+{
+}
+
+FIXTURE_TEARDOWN(recorder_input)
+{
+}
+
+FIXTURE_VARIANT(recorder_input)
+{
+	const char	*arguments[4];
+	const char	*said;
+	bool		needs_root;
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, bytes_alone)
+{
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "64K" },
+	.said = "give a time",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, no_unit)
+{
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "5" },
+	.said = "as 5ms",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, two_times)
+{
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "5ms,5s" },
+	.said = "as 5ms",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, negative)
+{
+	.arguments = { "--trigger", "page-faults", "--hold-off", "-5ms" },
+	.said = "as 5ms",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, deeper_than_buffer)
+{
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "1M,5ms" },
+	.said = "larger -m",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, no_trigger)
+{
+	.arguments = { "--rearm" },
+	.said = "give a --trigger",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, lossless)
+{
+	.arguments = { "--lossless", "--trigger", "page-faults" },
+	.said = "leave out",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, unknown)
+{
+	.arguments = { "page-faults", "--trigger", "nosuch" },
+	.said = "--help",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, filter_of_software)
+{
+	.arguments = { "page-faults", "--trigger", "page-faults if ip == 1" },
+	.said = "group:name",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, no_filter)
+{
+	.arguments = { "page-faults", "--trigger", "page-faults if " },
+	.said = "leave that out",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, bad_filter)
+{
+	.arguments = { "page-faults", "--trigger", "raw_syscalls:sys_enter if nosuch == 1" },
+	.said = "see its fields",
+	.needs_root = true,
+};
+
+TEST_F(recorder_input, says_what_to_do)
+{
+	const char * const arguments[] = {
+		RECORDER, variant->arguments[0], variant->arguments[1], variant->arguments[2],
+		variant->arguments[3], NULL,
+	};
+	int output, errors, status;
+	char said[1024];
+	ssize_t length;
+	pid_t pid;
+
+	if (variant->needs_root && (geteuid() || tracepoint_id("raw_syscalls", "sys_enter") < 0))
+		SKIP(return, "not root, or no tracepoints of system calls");
+	pid = run_recorder(_metadata, arguments, &output, &errors);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(1, WEXITSTATUS(status));
+	EXPECT_EQ(0, read(output, said, sizeof(said)));
+	length = read(errors, said, sizeof(said) - 1);
+	ASSERT_LT(0, length);
+	said[length] = 0;
+	/* One line, which is all there is. */
+	EXPECT_EQ(said + length - 1, strchr(said, '\n'));
+	EXPECT_NE(NULL, strstr(said, variant->said)) {
+		TH_LOG("%s", said);
+	}
+	close(output);
+	close(errors);
+}
+
+TEST_HARNESS_MAIN
