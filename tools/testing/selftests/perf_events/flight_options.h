@@ -4,9 +4,9 @@
 #define _SELFTESTS_FLIGHT_OPTIONS_H
 
 #include <getopt.h>
-#include <limits.h>
 
 #include "flight_recorder.h"
+#include "flight_units.h"
 
 #define DEFAULT_PAGES		64
 #define DEFAULT_LAST		30
@@ -24,9 +24,10 @@ static const char usage[] =
 	"                        raw_syscalls:sys_enter and raw_syscalls:sys_exit\n"
 	"  command               is run while recording, and ended with it\n"
 	"\n"
-	"  -a, --after SECONDS   take a snapshot after this time\n"
+	"  -a, --after TIME      take a snapshot after this time, as 500ms or 2s\n"
 	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
-	"  -m, --pages N         pages of each CPU's buffer, a power of two (64)\n"
+	"  -m, --pages SIZE      of each CPU's buffer, a power of two: as 256K or 1M, or a\n"
+	"                        number of pages (64)\n"
 	"  -n, --last N          print the last N records of a snapshot (30)\n"
 	"  -l, --lossless        lose nothing while a snapshot is taken: this needs two\n"
 	"                        buffers for each CPU\n"
@@ -63,93 +64,6 @@ static const struct option option_names[] = {
 	{ }
 };
 
-static inline unsigned long parse_number(const char *text, const char *what)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || *text == '-')
-		die("%s: '%s' is not a plain count", what, text);
-	return value;
-}
-
-static inline double parse_seconds(const char *text)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds > 0) || seconds > 1e9)
-		die("--after: '%s' is no number of seconds", text);
-	return seconds;
-}
-
-static inline unsigned long parse_pages(const char *text)
-{
-	unsigned long pages = parse_number(text, "--pages");
-
-	if (!pages || pages & (pages - 1) || pages > (size_t)INT_MAX / sysconf(_SC_PAGESIZE))
-		die("--pages: %s is not a power of two that fits a buffer", text);
-	return pages;
-}
-
-/* A number with a unit, and what is behind it. Returns false if it is none. */
-static inline bool parse_amount(const char **text, struct depth *depth)
-{
-	static const struct {
-		const char	*unit;
-		__u64		ns, bytes;
-	} units[] = {
-		{ .unit = "ns", .ns = 1 },
-		{ .unit = "us", .ns = 1000 },
-		{ .unit = "ms", .ns = 1000000 },
-		{ .unit = "s", .ns = NSEC_PER_SEC },
-		{ .unit = "B", .bytes = 1 },
-		{ .unit = "K", .bytes = 1 << 10 },
-		{ .unit = "M", .bytes = 1 << 20 },
-	};
-	unsigned long long number;
-	char *end;
-
-	errno = 0;
-	number = strtoull(*text, &end, 10);
-	if (errno || end == *text || **text < '0' || **text > '9' || number > 1ULL << 32)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		__u64 *amount = units[i].ns ? &depth->ns : &depth->bytes;
-		size_t length = strlen(units[i].unit);
-
-		if (strncmp(end, units[i].unit, length))
-			continue;
-		*text = end + length;
-		/* Twice the same is no depth. */
-		if (*amount)
-			return false;
-		*amount = number * (units[i].ns ? units[i].ns : units[i].bytes);
-		return true;
-	}
-	*text = end;
-	return !number;
-}
-
-/* A time, bytes, both, or 0. */
-static inline struct depth parse_depth(const char *text, const char *what)
-{
-	struct depth depth = { .text = text };
-	const char *at = text;
-	bool good = parse_amount(&at, &depth);
-
-	if (good && *at == ',') {
-		at++;
-		good = parse_amount(&at, &depth);
-	}
-	if (!good || *at)
-		die("%s: '%s' is no depth: give a time as 5ms, bytes as 64K, or both as 64K,5ms",
-		    what, text);
-	return depth;
-}
-
 /* What follows -- is the command's, options included. Returns where that begins. */
 static inline int find_command(struct options *options, int argc, char **argv)
 {
@@ -175,7 +89,7 @@ static inline void parse_option(struct options *options, int option, const char 
 {
 	switch (option) {
 	case 'a':
-		options->after = parse_seconds(optarg);
+		options->after = parse_time(optarg, "--after");
 		break;
 	case 'd':
 		options->depth = parse_depth(optarg, "--after-trigger");
@@ -188,7 +102,7 @@ static inline void parse_option(struct options *options, int option, const char 
 		options->lossless = true;
 		break;
 	case 'm':
-		options->pages = parse_pages(optarg);
+		options->pages = parse_pages(optarg, "--pages");
 		break;
 	case 'n':
 		options->last = parse_number(optarg, "--last");
@@ -208,6 +122,8 @@ static inline void parse_option(struct options *options, int option, const char 
 	case 't':
 		add_trigger(options, optarg);
 		break;
+	case ':':
+		die("%s needs a value: see --help", unknown);
 	default:
 		die("don't understand '%s': see --help", unknown);
 	}
@@ -239,7 +155,7 @@ static inline void parse_options(struct options *options, int argc, char **argv)
 	int events_end = find_command(options, argc, argv), option;
 
 	opterr = 0;
-	while ((option = getopt_long(events_end, argv, "a:d:hlm:n:o:Rr:t:", option_names,
+	while ((option = getopt_long(events_end, argv, ":a:d:hlm:n:o:Rr:t:", option_names,
 				     NULL)) != -1)
 		parse_option(options, option, argv[optind - 1]);
 	check_triggers(options);

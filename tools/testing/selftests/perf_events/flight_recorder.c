@@ -616,7 +616,7 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 static int record(struct recorder *recorder)
 {
 	const struct options *options = recorder->options;
-	long long period = options->after * NSEC_PER_SEC, until = 0;
+	long long period = options->after, until = 0;
 	int go = -1, failed = -1, error = 0;
 	bool ending = false;
 	pid_t command = 0;

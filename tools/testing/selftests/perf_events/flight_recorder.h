@@ -67,7 +67,7 @@ struct depth {
 };
 
 struct options {
-	double		after;		/* seconds, 0 if not given */
+	__u64		after;		/* nanoseconds, 0 if not given */
 	unsigned long	repeat;		/* snapshots, 0 for no end */
 	bool		repeats;	/* this was given */
 	unsigned long	pages;
