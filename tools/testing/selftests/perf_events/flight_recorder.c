@@ -14,37 +14,22 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "flight_command.h"
+#include "flight_events.h"
 #include "flight_options.h"
 #include "flight_recorder.h"
 #include "flight_report.h"
 #include "flight_trigger.h"
 
 #define NAMES_PAGES		16
-#define WORKLOAD_GRACE_SECONDS	2
-
-static const struct {
-	const char	*name;
-	__u64		config;
-	__u64		period;
-} software_events[] = {
-	{ "cpu-clock",		PERF_COUNT_SW_CPU_CLOCK,	1000000 },
-	{ "task-clock",		PERF_COUNT_SW_TASK_CLOCK,	1000000 },
-	{ "page-faults",	PERF_COUNT_SW_PAGE_FAULTS,	1 },
-	{ "minor-faults",	PERF_COUNT_SW_PAGE_FAULTS_MIN,	1 },
-	{ "major-faults",	PERF_COUNT_SW_PAGE_FAULTS_MAJ,	1 },
-	{ "context-switches",	PERF_COUNT_SW_CONTEXT_SWITCHES,	1 },
-	{ "cpu-migrations",	PERF_COUNT_SW_CPU_MIGRATIONS,	1 },
-};
 
 #define NO_PERMISSION_TO_OPEN \
 	"no permission to watch '%s' on every CPU: run as root or with CAP_PERFMON, or set " \
@@ -56,87 +41,6 @@ static const struct {
 	"'%s' can't be filtered by '%s': see its fields in tracefs, events/*/%s/format"
 #define NO_WRITE_BACKWARD \
 	"this kernel can't write buffers backward: it needs perf's write_backward, in Linux since 4.7"
-
-static void find_tracepoint(struct kind *kind, const char *root)
-{
-	char group[128];
-	const char *name = strchr(kind->name, ':') + 1;
-
-	snprintf(group, sizeof(group), "%.*s", (int)(name - kind->name - 1),
-		 kind->name);
-	if (!root && errno == ENOENT)
-		die("no tracefs: mount -t tracefs nodev /sys/kernel/tracing");
-	if (!root)
-		die("can't read tracefs: %s; run as root", strerror(errno));
-	if (strchr(kind->name, '/') ||
-	    trace_read_format(&kind->format, root, group, name)) {
-		if (errno == EACCES || errno == EPERM)
-			die("can't read the format of '%s': %s; run as root",
-			    kind->name, strerror(errno));
-		die("unknown event '%s': see %s/available_events", kind->name, root);
-	}
-
-	kind->tracepoint = true;
-	kind->syscall_id = !strcmp(group, "raw_syscalls");
-	kind->attr.type = PERF_TYPE_TRACEPOINT;
-	kind->attr.config = kind->format.id;
-	kind->attr.sample_period = 1;
-	kind->attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_RAW;
-}
-
-static void find_software_event(struct kind *kind)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(software_events); i++) {
-		if (strcmp(kind->name, software_events[i].name))
-			continue;
-		kind->attr.type = PERF_TYPE_SOFTWARE;
-		kind->attr.config = software_events[i].config;
-		kind->attr.sample_period = software_events[i].period;
-		kind->attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
-		return;
-	}
-	die("unknown event '%s': give group:name of a tracepoint, or see --help",
-	    kind->name);
-}
-
-static void find_event(struct recorder *recorder, struct kind *kind, const char *root)
-{
-	if (strchr(kind->name, ':'))
-		find_tracepoint(kind, root);
-	else
-		find_software_event(kind);
-
-	kind->attr.size = sizeof(kind->attr);
-	kind->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
-	kind->attr.disabled = 1;
-	kind->attr.sample_id_all = 1;
-	kind->attr.use_clockid = 1;
-	kind->attr.clockid = CLOCK_MONOTONIC;
-	kind->attr.write_backward = 1;
-	/* One event of the CPU reports what tasks are called. */
-	kind->attr.comm = kind == recorder->kinds;
-	kind->attr.task = kind == recorder->kinds;
-}
-
-static void find_events(struct recorder *recorder)
-{
-	const struct options *options = recorder->options;
-	const char *root = trace_root();
-	int error = errno;
-
-	recorder->nr_kinds = options->nr_events + options->nr_triggers;
-	recorder->kinds = allocate(recorder->nr_kinds, sizeof(*recorder->kinds));
-	for (int i = 0; i < recorder->nr_kinds; i++) {
-		struct kind *kind = &recorder->kinds[i];
-
-		if (i < options->nr_events)
-			kind->name = options->events[i];
-		else
-			split_trigger(kind, options->triggers[i - options->nr_events]);
-		errno = error;
-		find_event(recorder, kind, root);
-	}
-}
 
 /* Holders write nothing, but share the clock and the direction of the events. */
 static void make_holder(struct recorder *recorder)
@@ -513,59 +417,6 @@ static void take_snapshot(struct recorder *recorder)
 	resume_buffers(recorder);
 	recorder->snapshots++;
 	read_names(recorder);
-}
-
-/* Starts the command, which waits until *@go is closed. Returns its pid. */
-static pid_t start_command(char **command, int *go, int *failed)
-{
-	int hold[2], result[2], error;
-	char byte;
-	pid_t pid;
-
-	if (pipe2(hold, O_CLOEXEC) || pipe2(result, O_CLOEXEC))
-		die("can't make a pipe: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		die("can't start '%s': %s", command[0], strerror(errno));
-	if (!pid) {
-		sigset_t none;
-
-		close(hold[1]);
-		setpgid(0, 0);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (read(hold[0], &byte, 1) < 0)
-			_exit(126);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		execvp(command[0], command);
-		error = errno;
-		if (write(result[1], &error, sizeof(error)) < 0)
-			_exit(126);
-		_exit(127);
-	}
-	close(hold[0]);
-	close(result[1]);
-	*go = hold[1];
-	*failed = result[0];
-	return pid;
-}
-
-static void end_command(pid_t pid)
-{
-	struct timespec grace = { .tv_sec = WORKLOAD_GRACE_SECONDS };
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	kill(-pid, SIGTERM);
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		if (sigtimedwait(&child, NULL, &grace) < 0 && errno == EAGAIN) {
-			kill(-pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-			break;
-		}
-	}
 }
 
 /* What wait_for_signal() returns if a trigger came. */
