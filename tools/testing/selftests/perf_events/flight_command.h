@@ -15,7 +15,10 @@
 
 #define COMMAND_GRACE_SECONDS	2
 
-/* Starts the command, which waits until *@go is closed. Returns its pid. */
+/*
+ * Starts the command, which waits until a byte is written to *@go; if that is closed
+ * it isn't run. Returns its pid.
+ */
 static inline pid_t start_command(char **command, int *go, int *failed)
 {
 	int hold[2], result[2], error;
@@ -34,7 +37,7 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 		close(hold[1]);
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (read(hold[0], &byte, 1) < 0)
+		if (read(hold[0], &byte, 1) != 1)
 			_exit(126);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
@@ -49,6 +52,19 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 	*go = hold[1];
 	*failed = result[0];
 	return pid;
+}
+
+static inline void run_command(char **command, int go, int failed)
+{
+	int error = 0;
+
+	if (write(go, "", 1) != 1)
+		die("can't start '%s': %s", command[0], strerror(errno));
+	close(go);
+	/* Is at its end when the command was executed. */
+	if (read(failed, &error, sizeof(error)) == sizeof(error))
+		die("can't run '%s': %s", command[0], strerror(error));
+	close(failed);
 }
 
 static inline void end_command(pid_t pid)

@@ -13,9 +13,9 @@
 static inline const struct kind *find_kind(const struct recorder *recorder,
 					   const struct channel *channel, __u64 id)
 {
-	for (int i = 0; i < recorder->nr_kinds; i++)
+	for (int i = 0; i < recorder->nr_fds; i++)
 		if (channel->ids[i] == id)
-			return &recorder->kinds[i];
+			return &recorder->kinds[i / recorder->nr_targets];
 	return NULL;
 }
 
@@ -30,16 +30,15 @@ static inline bool decode(const struct recorder *recorder, struct entry *entry)
 	const struct perf_event_header *header = entry->header;
 	const unsigned char *begin = (const unsigned char *)(header + 1), *at = begin;
 	const unsigned char *end = (const unsigned char *)header + header->size;
-	__u64 id;
 
 	/* The ids of all events: IDENTIFIER, TID, TIME, CPU. */
 	if (end - begin < (ptrdiff_t)(4 * sizeof(__u64)))
 		return false;
 
 	if (header->type == PERF_RECORD_SAMPLE) {
-		memcpy(&id, at, sizeof(id));
-		at += sizeof(id);
-		entry->kind = find_kind(recorder, entry->channel, id);
+		memcpy(&entry->id, at, sizeof(entry->id));
+		at += sizeof(entry->id);
+		entry->kind = find_kind(recorder, entry->channel, entry->id);
 		if (!entry->kind)
 			return false;
 		if (entry->kind->attr.sample_type & PERF_SAMPLE_IP)

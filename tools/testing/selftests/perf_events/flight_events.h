@@ -79,7 +79,8 @@ static inline void find_event(struct recorder *recorder, struct kind *kind, cons
 	kind->attr.use_clockid = 1;
 	kind->attr.clockid = CLOCK_MONOTONIC;
 	kind->attr.write_backward = 1;
-	/* One event of the CPU reports what tasks are called. */
+	kind->attr.inherit = of_tasks(recorder->options);
+	/* One event of each target reports what tasks are called. */
 	kind->attr.comm = kind == recorder->kinds;
 	kind->attr.task = kind == recorder->kinds;
 }

@@ -14,16 +14,21 @@
 static const char usage[] =
 	"Usage: flight_recorder [options] [event...] [-- command [argument...]]\n"
 	"\n"
-	"Records the events on every CPU, always overwriting the oldest records, and\n"
-	"prints the latest ones on SIGUSR2, after a time, when a trigger comes, when the\n"
-	"command ends, or at the end (SIGINT, SIGTERM).\n"
+	"Records the events, of the command if there is one, else on every CPU, always\n"
+	"overwriting the oldest records, and prints the latest ones on SIGUSR2, after a\n"
+	"time, when a trigger comes, when the command ends, or at the end (SIGINT, SIGTERM).\n"
 	"\n"
 	"  event                 a tracepoint as group:name, or one of cpu-clock,\n"
 	"                        task-clock, page-faults, minor-faults, major-faults,\n"
 	"                        context-switches, cpu-migrations; by default\n"
 	"                        raw_syscalls:sys_enter and raw_syscalls:sys_exit\n"
-	"  command               is run while recording, and ended with it\n"
+	"  command               is run while recording, and ended with it; its events are\n"
+	"                        recorded, and those of all that it starts\n"
 	"\n"
+	"  -A, --all-cpus        record every CPU, whatever the command does there\n"
+	"  -p, --pid PID[,PID...]\n"
+	"                        record these processes, their threads, and all that these\n"
+	"                        start, until all have gone\n"
 	"  -a, --after TIME      take a snapshot after this time, as 500ms or 2s\n"
 	"  -r, --repeat N        take N snapshots (0: no end), each with what is new\n"
 	"  -m, --pages SIZE      of each CPU's buffer, a power of two: as 256K or 1M, or a\n"
@@ -53,11 +58,13 @@ static const char usage[] =
 static const struct option option_names[] = {
 	{ "after",		required_argument,	NULL, 'a' },
 	{ "after-trigger",	required_argument,	NULL, 'd' },
+	{ "all-cpus",		no_argument,		NULL, 'A' },
 	{ "help",		no_argument,		NULL, 'h' },
 	{ "hold-off",		required_argument,	NULL, 'o' },
 	{ "last",		required_argument,	NULL, 'n' },
 	{ "lossless",		no_argument,		NULL, 'l' },
 	{ "pages",		required_argument,	NULL, 'm' },
+	{ "pid",		required_argument,	NULL, 'p' },
 	{ "rearm",		no_argument,		NULL, 'R' },
 	{ "repeat",		required_argument,	NULL, 'r' },
 	{ "trigger",		required_argument,	NULL, 't' },
@@ -85,9 +92,32 @@ static inline void add_trigger(struct options *options, const char *event)
 	options->triggers[options->nr_triggers++] = event;
 }
 
+/* Numbers with commas between them. */
+static inline void add_pids(struct options *options, const char *text)
+{
+	const char *at = text;
+	char *end;
+
+	do {
+		long pid = strtol(at, &end, 10);
+
+		if (*at < '0' || *at > '9' || pid <= 0 || pid > INT_MAX ||
+		    (*end && *end != ','))
+			die("--pid: '%s' is no process: give its number, or several as 12,34",
+			    text);
+		options->pids = resize(options->pids,
+				       (options->nr_pids + 1) * sizeof(*options->pids));
+		options->pids[options->nr_pids++] = pid;
+		at = end + 1;
+	} while (*end);
+}
+
 static inline void parse_option(struct options *options, int option, const char *unknown)
 {
 	switch (option) {
+	case 'A':
+		options->all_cpus = true;
+		break;
 	case 'a':
 		options->after = parse_time(optarg, "--after");
 		break;
@@ -110,6 +140,9 @@ static inline void parse_option(struct options *options, int option, const char 
 	case 'o':
 		options->holdoff = parse_depth(optarg, "--hold-off");
 		options->of_triggers = "--hold-off";
+		break;
+	case 'p':
+		add_pids(options, optarg);
 		break;
 	case 'R':
 		options->of_triggers = "--rearm";
@@ -155,10 +188,12 @@ static inline void parse_options(struct options *options, int argc, char **argv)
 	int events_end = find_command(options, argc, argv), option;
 
 	opterr = 0;
-	while ((option = getopt_long(events_end, argv, ":a:d:hlm:n:o:Rr:t:", option_names,
+	while ((option = getopt_long(events_end, argv, ":Aa:d:hlm:n:o:p:Rr:t:", option_names,
 				     NULL)) != -1)
 		parse_option(options, option, argv[optind - 1]);
 	check_triggers(options);
+	if (options->all_cpus && options->nr_pids)
+		die("--pid records some tasks, --all-cpus all of them: leave one out");
 
 	options->events = (const char * const *)argv + optind;
 	options->nr_events = events_end - optind;

@@ -27,13 +27,14 @@
 #include "flight_options.h"
 #include "flight_recorder.h"
 #include "flight_report.h"
+#include "flight_targets.h"
 #include "flight_trigger.h"
 
 #define NAMES_PAGES		16
 
 #define NO_PERMISSION_TO_OPEN \
-	"no permission to watch '%s' on every CPU: run as root or with CAP_PERFMON, or set " \
-	"/proc/sys/kernel/perf_event_paranoid to -1 (it is %s)"
+	"no permission to watch '%s' %s: run as root or with CAP_PERFMON, or set " \
+	"/proc/sys/kernel/perf_event_paranoid to %s (it is %s)"
 #define NO_PERMISSION_TO_LOCK \
 	"no permission for %lu pages per CPU: use a smaller -m, or raise " \
 	"/proc/sys/kernel/perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l)"
@@ -85,8 +86,9 @@ static void find_cpus(struct recorder *recorder)
 		die("can't tell the CPUs from /sys/devices/system/cpu/online: mount sysfs on /sys");
 }
 
-static void die_open(struct kind *kind, int cpu, int error)
+static void die_open(struct kind *kind, pid_t pid, int cpu, int error)
 {
+	bool all = pid < 0;
 	struct perf_event_attr attr = kind->attr;
 	char paranoid[32];
 	int fd;
@@ -97,12 +99,14 @@ static void die_open(struct kind *kind, int cpu, int error)
 	case EACCES:
 	case EPERM:
 		read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-		die(NO_PERMISSION_TO_OPEN, kind->name, paranoid[0] ? paranoid : "not readable");
+		die(NO_PERMISSION_TO_OPEN, kind->name, all ? "on every CPU" : "of this task",
+		    all ? "-1" : "1 for a task of yours",
+		    paranoid[0] ? paranoid : "not readable");
 	case EMFILE:
 		die("too many open files for %s on CPU %d: raise 'ulimit -n'", kind->name, cpu);
 	case EINVAL:
 		attr.write_backward = 0;
-		fd = perf_overwrite_open(&attr, -1, cpu, -1);
+		fd = perf_overwrite_open(&attr, pid, cpu, -1);
 		if (fd >= 0)
 			die(NO_WRITE_BACKWARD);
 		break;
@@ -110,29 +114,41 @@ static void die_open(struct kind *kind, int cpu, int error)
 	die("can't open '%s' on CPU %d: %s", kind->name, cpu, strerror(error));
 }
 
-static int open_event(struct recorder *recorder, struct kind *kind, int cpu)
+/* Returns -1 if the task has gone. */
+static int open_event(struct recorder *recorder, struct kind *kind, pid_t pid, int cpu)
 {
-	int fd = perf_overwrite_open(&kind->attr, -1, cpu, -1);
+	int fd;
+
+	if (!recorder->counts_lost)
+		kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
+	fd = perf_overwrite_open(&kind->attr, pid, cpu, -1);
 
 	/* PERF_FORMAT_LOST is younger than the rest. */
 	if (fd < 0 && errno == EINVAL && recorder->counts_lost) {
 		kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
-		fd = perf_overwrite_open(&kind->attr, -1, cpu, -1);
+		fd = perf_overwrite_open(&kind->attr, pid, cpu, -1);
 		if (fd >= 0)
 			recorder->counts_lost = false;
 		else
 			errno = EINVAL;
 	}
-	if (fd < 0)
-		die_open(kind, cpu, errno);
+	if (fd < 0 && errno != ESRCH)
+		die_open(kind, pid, cpu, errno);
 	return fd;
 }
 
-static void map_buffer(const struct recorder *recorder, struct perf_overwrite *ow, int fd)
+/*
+ * An event with a mapping of its own can't be directed elsewhere, and a task may go:
+ * what holds a buffer is neither an event that records nor of a task that is watched.
+ */
+static int open_holder(struct recorder *recorder, struct kind *kind, int cpu)
 {
-	unsigned long pages = recorder->options->pages;
+	return open_event(recorder, kind, of_tasks(recorder->options) ? 0 : -1, cpu);
+}
 
-	if (!perf_overwrite_map(ow, fd, pages, false))
+static void map_buffer(struct perf_overwrite *ow, int fd, unsigned long pages, bool writable)
+{
+	if (!perf_overwrite_map(ow, fd, pages, writable))
 		return;
 	if (errno == EPERM)
 		die(NO_PERMISSION_TO_LOCK, pages);
@@ -143,13 +159,14 @@ static void map_buffer(const struct recorder *recorder, struct perf_overwrite *o
 static void direct_output(const struct recorder *recorder, const struct channel *channel,
 			  int i, int fd)
 {
-	if (ioctl(channel->fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd))
-		die("'%s' can't share the buffer of CPU %d: %s", recorder->kinds[i].name,
-		    channel->cpu, strerror(errno));
+	if (channel->fds[i] >= 0 && ioctl(channel->fds[i], PERF_EVENT_IOC_SET_OUTPUT, fd))
+		die("'%s' can't share the buffer of CPU %d: %s",
+		    recorder->kinds[i / recorder->nr_targets].name, channel->cpu,
+		    strerror(errno));
 }
 
 /* What tells of the names: all there is, or that something is missing. */
-static void open_names(const struct recorder *recorder, struct channel *channel)
+static void open_names(struct recorder *recorder, struct channel *channel)
 {
 	struct kind kind = {
 		.name = "dummy",
@@ -161,19 +178,22 @@ static void open_names(const struct recorder *recorder, struct channel *channel)
 			.sample_id_all	= 1,
 			.use_clockid	= 1,
 			.clockid	= CLOCK_MONOTONIC,
-			.comm		= 1,
-			.task		= 1,
 		},
 	};
-	int fd = perf_overwrite_open(&kind.attr, -1, channel->cpu, -1);
 
-	if (fd < 0)
-		die_open(&kind, channel->cpu, errno);
-	if (!perf_overwrite_map(&channel->names, fd, NAMES_PAGES, true))
-		return;
-	if (errno == EPERM)
-		die(NO_PERMISSION_TO_LOCK, recorder->options->pages);
-	die("can't map a buffer of %u pages: %s", NAMES_PAGES, strerror(errno));
+	map_buffer(&channel->names, open_holder(recorder, &kind, channel->cpu),
+		   NAMES_PAGES, true);
+	kind.attr.inherit = of_tasks(recorder->options);
+	kind.attr.comm = 1;
+	kind.attr.task = 1;
+	for (int t = 0; t < recorder->nr_targets; t++) {
+		int fd = open_event(recorder, &kind, recorder->targets[t], channel->cpu);
+
+		if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, channel->names.fd))
+			die("can't have the names of CPU %d: %s", channel->cpu, strerror(errno));
+		if (channel == recorder->channels)
+			recorder->task_fds[t] = fd;
+	}
 }
 
 /* Don't record the recorder, if the kernel can tell it apart. */
@@ -198,37 +218,35 @@ static void set_filter(const struct kind *kind, int fd)
 static void open_kind(struct recorder *recorder, struct channel *channel, int i)
 {
 	struct kind *kind = &recorder->kinds[i];
-	int fd;
 
-	if (!recorder->counts_lost)
-		kind->attr.read_format &= ~(__u64)PERF_FORMAT_LOST;
-	fd = open_event(recorder, kind, channel->cpu);
-	channel->fds[i] = fd;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[i]))
-		die("can't tell the id of '%s': %s", kind->name, strerror(errno));
-	set_filter(kind, fd);
+	for (int t = 0; t < recorder->nr_targets; t++) {
+		int at = i * recorder->nr_targets + t;
+		int fd = open_event(recorder, kind, recorder->targets[t], channel->cpu);
 
-	if (i || recorder->options->lossless)
-		direct_output(recorder, channel, i, channel->ow.fd);
-	else
-		map_buffer(recorder, &channel->ow, fd);
+		channel->fds[at] = fd;
+		if (fd < 0)
+			continue;
+		if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[at]))
+			die("can't tell the id of '%s': %s", kind->name, strerror(errno));
+		set_filter(kind, fd);
+		direct_output(recorder, channel, at, channel->ow.fd);
+	}
 }
 
 static void open_channel(struct recorder *recorder, struct channel *channel)
 {
 	bool lossless = recorder->options->lossless;
+	unsigned long pages = recorder->options->pages;
 
-	channel->fds = allocate(recorder->nr_kinds, sizeof(*channel->fds));
-	channel->ids = allocate(recorder->nr_kinds, sizeof(*channel->ids));
+	channel->fds = allocate(recorder->nr_fds, sizeof(*channel->fds));
+	channel->ids = allocate(recorder->nr_fds, sizeof(*channel->ids));
 	open_names(recorder, channel);
 
-	/* An event with a mapping of its own couldn't be directed elsewhere. */
-	if (lossless) {
-		map_buffer(recorder, &channel->ow,
-			   open_event(recorder, &recorder->holder, channel->cpu));
-		map_buffer(recorder, &channel->spare,
-			   open_event(recorder, &recorder->holder, channel->cpu));
-	}
+	map_buffer(&channel->ow, open_holder(recorder, &recorder->holder, channel->cpu), pages,
+		   false);
+	if (lossless)
+		map_buffer(&channel->spare,
+			   open_holder(recorder, &recorder->holder, channel->cpu), pages, false);
 	for (int i = 0; i < recorder->options->nr_events; i++)
 		open_kind(recorder, channel, i);
 	recorder->freezes = perf_overwrite_freezes(channel->ow.fd);
@@ -257,9 +275,10 @@ static void open_triggers(struct recorder *recorder)
 /* Begins with the names, before there is a record of a task. */
 static void find_names(struct recorder *recorder, const sigset_t *signals)
 {
+	int nr_tasks = recorder->options->nr_pids ? recorder->nr_targets : 0;
 	struct pollfd *polled;
 
-	recorder->nr_polled = recorder->nr_channels + 1;
+	recorder->nr_polled = 1 + recorder->nr_channels + nr_tasks;
 	polled = allocate(recorder->nr_polled + nr_polled_of_set(recorder), sizeof(*polled));
 	recorder->polled = polled;
 	polled[0].fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -267,6 +286,12 @@ static void find_names(struct recorder *recorder, const sigset_t *signals)
 		die("can't wait for signals: %s", strerror(errno));
 	for (int c = 0; c < recorder->nr_channels; c++)
 		polled[1 + c].fd = recorder->channels[c].names.fd;
+	for (int t = 0; t < nr_tasks; t++) {
+		polled[1 + recorder->nr_channels + t].fd = recorder->task_fds[t];
+		recorder->nr_alive += recorder->task_fds[t] >= 0;
+	}
+	if (nr_tasks && !recorder->nr_alive)
+		die("--pid: all of these tasks have gone: see ps");
 	for (unsigned int i = 0; i < recorder->nr_polled; i++)
 		polled[i].events = POLLIN;
 	if (recorder->options->nr_triggers)
@@ -278,9 +303,11 @@ static void find_names(struct recorder *recorder, const sigset_t *signals)
 static void enable_events(struct recorder *recorder)
 {
 	for (int c = 0; c < recorder->nr_channels; c++)
-		for (int i = 0; i < recorder->nr_kinds; i++)
-			if (ioctl(recorder->channels[c].fds[i], PERF_EVENT_IOC_ENABLE, 0))
-				die("can't enable '%s': %s", recorder->kinds[i].name,
+		for (int i = 0; i < recorder->nr_fds; i++)
+			if (recorder->channels[c].fds[i] >= 0 &&
+			    ioctl(recorder->channels[c].fds[i], PERF_EVENT_IOC_ENABLE, 0))
+				die("can't enable '%s': %s",
+				    recorder->kinds[i / recorder->nr_targets].name,
 				    strerror(errno));
 }
 
@@ -314,7 +341,7 @@ static void swap_buffers(struct recorder *recorder)
 			channel->spare = read;
 		}
 		resume_buffer(channel, &channel->spare);
-		for (int i = 0; i < recorder->nr_kinds; i++)
+		for (int i = 0; i < recorder->nr_fds; i++)
 			direct_output(recorder, channel, i, channel->spare.fd);
 	}
 	drain(recorder);
@@ -419,8 +446,9 @@ static void take_snapshot(struct recorder *recorder)
 	read_names(recorder);
 }
 
-/* What wait_for_signal() returns if a trigger came. */
+/* What wait_for_signal() returns if a trigger came, and if all tasks have gone. */
 #define TRIGGERED	(-1)
+#define GONE		(-2)
 
 /* Not too early: what is left of a millisecond is one. */
 static int poll_timeout(long long until)
@@ -433,14 +461,18 @@ static int poll_timeout(long long until)
 }
 
 /*
- * Waits for a signal, a trigger, or for the time @until if there is one. Meanwhile the
- * buffers of the names are emptied whenever one of them is half full.
+ * Waits for a signal, a trigger, the end of all tasks that --pid names, or for the time
+ * @until if there is one. Meanwhile the buffers of the names are emptied whenever one of
+ * them is half full.
  */
 static int wait_for_signal(struct recorder *recorder, long long until)
 {
+	unsigned int tasks = 1 + recorder->nr_channels;
+	unsigned int set = recorder->options->nr_pids ? tasks + recorder->nr_targets : tasks;
+
 	for (;;) {
 		struct signalfd_siginfo info;
-		bool told = false;
+		bool told = false, gone = false;
 
 		if (poll(recorder->polled, recorder->nr_polled, poll_timeout(until)) < 0 &&
 		    errno != EINTR)
@@ -448,10 +480,12 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 		for (unsigned int i = 1; i < recorder->nr_polled; i++) {
 			struct pollfd *polled = &recorder->polled[i];
 
-			told |= i <= (unsigned int)recorder->nr_channels && polled->revents;
-			/* Its CPU went offline. */
-			if (polled->revents & (POLLHUP | POLLERR))
-				polled->fd = -1;
+			told |= i < set && polled->revents;
+			if (!(polled->revents & (POLLHUP | POLLERR)))
+				continue;
+			/* Its CPU went offline, or the task and all that it has started. */
+			polled->fd = -1;
+			gone |= i >= tasks && i < set && !--recorder->nr_alive;
 		}
 		if (told)
 			read_names(recorder);
@@ -459,31 +493,24 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 			return info.ssi_signo;
 		if (recorder->options->nr_triggers && perf_overwrite_set_stopped(&recorder->set))
 			return TRIGGERED;
+		if (gone)
+			return GONE;
 		if (until && now() >= until)
 			return 0;
 	}
 }
 
-static int record(struct recorder *recorder)
+static int record(struct recorder *recorder, pid_t command, int go, int failed)
 {
 	const struct options *options = recorder->options;
 	long long period = options->after, until = 0;
-	int go = -1, failed = -1, error = 0;
 	bool ending = false;
-	pid_t command = 0;
 
-	if (options->command)
-		command = start_command(options->command, &go, &failed);
 	enable_events(recorder);
 	if (options->nr_triggers)
 		arm_set(recorder);
-	if (command) {
-		close(go);
-		/* Is at its end when the command was executed. */
-		if (read(failed, &error, sizeof(error)) == sizeof(error))
-			die("can't run '%s': %s", options->command[0], strerror(error));
-		close(failed);
-	}
+	if (command)
+		run_command(options->command, go, failed);
 
 	if (period)
 		until = now() + period;
@@ -499,7 +526,8 @@ static int record(struct recorder *recorder)
 				continue;
 			command = 0;
 		}
-		ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM;
+		ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM ||
+			 signal == GONE;
 
 		take_snapshot(recorder);
 		report(recorder);
@@ -527,6 +555,8 @@ int main(int argc, char **argv)
 		.options = &options,
 		.counts_lost = true,
 	};
+	int go = -1, failed = -1;
+	pid_t command = 0;
 	sigset_t signals;
 
 	/* From now on, so that an early one is late rather than lost. */
@@ -541,9 +571,14 @@ int main(int argc, char **argv)
 	find_events(&recorder);
 	find_cpus(&recorder);
 	make_holder(&recorder);
+	/* Waits until it is watched. */
+	if (options.command)
+		command = start_command(options.command, &go, &failed);
+	find_targets(&recorder, command);
+	recorder.task_fds = allocate(recorder.nr_targets, sizeof(*recorder.task_fds));
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
 	open_triggers(&recorder);
 	find_names(&recorder, &signals);
-	return record(&recorder);
+	return record(&recorder, command, go, failed);
 }

@@ -81,8 +81,17 @@ struct options {
 	struct depth	depth;		/* after a trigger */
 	struct depth	holdoff;
 	bool		rearm;
+	pid_t		*pids;
+	int		nr_pids;
+	bool		all_cpus;	/* whatever the command does */
 	char		**command;
 };
+
+/* Whether those of --pid or of the command are watched, and not all. */
+static inline bool of_tasks(const struct options *options)
+{
+	return options->nr_pids || (options->command && !options->all_cpus);
+}
 
 /* An event that was asked for, or a trigger. */
 struct kind {
@@ -95,12 +104,12 @@ struct kind {
 };
 
 /*
- * One CPU: a buffer, and an event of each kind that writes to it. To lose nothing
- * it takes two buffers: while one is read the events write to the spare one.
+ * One CPU: a buffer, and an event of each kind and target that writes to it. To lose
+ * nothing it takes two buffers: while one is read the events write to the spare one.
  */
 struct channel {
 	int			cpu;
-	int			*fds;
+	int			*fds;		/* of the first kind first, -1: of no task */
 	__u64			*ids;
 	struct perf_overwrite	ow;
 	struct perf_overwrite	spare;
@@ -118,7 +127,10 @@ struct recorder {
 	const struct options	*options;
 	struct kind		*kinds;		/* the triggers come last */
 	int			nr_kinds;
-	struct kind		holder;		/* of a buffer, if lossless */
+	struct kind		holder;		/* of a buffer */
+	pid_t			*targets;	/* tasks, or -1 for all */
+	int			nr_targets;
+	int			nr_fds;		/* of each CPU */
 	struct channel		*channels;
 	int			nr_channels;
 	bool			counts_lost;	/* PERF_FORMAT_LOST is there */
@@ -128,8 +140,10 @@ struct recorder {
 	struct perf_overwrite_set set;		/* if there are triggers */
 	struct perf_overwrite_cut cut;
 	__u64			armed_at, since;	/* last, and for the snapshot */
-	struct pollfd		*polled;	/* signals, buffers of names, the set */
+	struct pollfd		*polled;	/* signals, buffers of names, tasks, the set */
 	unsigned int		nr_polled;
+	int			*task_fds;	/* one of each task */
+	int			nr_alive;	/* of those that are polled */
 	struct task_names	names;
 };
 
@@ -139,6 +153,7 @@ struct entry {
 	const struct perf_event_header	*header;
 	const struct channel		*channel;
 	const struct kind		*kind;
+	__u64				id;
 	__u32				pid, tid;
 	size_t				order;
 };

@@ -80,7 +80,7 @@ static inline __u64 count_lost(const struct recorder *recorder, const struct cha
 	} counts;
 	__u64 lost = 0;
 
-	for (int i = 0; i < recorder->nr_kinds; i++)
+	for (int i = 0; i < recorder->nr_fds; i++)
 		if (read(channel->fds[i], &counts, sizeof(counts)) == sizeof(counts))
 			lost += counts.lost;
 	return lost;

@@ -70,9 +70,13 @@ static inline void open_set(struct recorder *recorder)
 
 static inline void add_to_set(struct recorder *recorder, struct channel *channel, int i)
 {
-	if (perf_overwrite_set_add(&recorder->set, channel->fds[i], &channel->ow))
-		die("'%s' can't be a trigger on CPU %d: %s", recorder->kinds[i].name,
-		    channel->cpu, strerror(errno));
+	for (int t = 0; t < recorder->nr_targets; t++) {
+		int fd = channel->fds[i * recorder->nr_targets + t];
+
+		if (fd >= 0 && perf_overwrite_set_add(&recorder->set, fd, &channel->ow))
+			die("'%s' can't be a trigger on CPU %d: %s", recorder->kinds[i].name,
+			    channel->cpu, strerror(errno));
+	}
 }
 
 static inline unsigned int nr_polled_of_set(const struct recorder *recorder)
@@ -100,7 +104,7 @@ static inline void stop_set(struct recorder *recorder)
 static inline bool is_of_trigger(const struct recorder *recorder, const struct entry *entry)
 {
 	return entry->header->type == PERF_RECORD_SAMPLE &&
-	       entry->channel->ids[entry->kind - recorder->kinds] == recorder->cut.id;
+	       entry->id == recorder->cut.id;
 }
 
 /* The trigger's record, if the snapshot has it: the last one before the cut. */
