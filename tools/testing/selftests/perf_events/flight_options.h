@@ -34,6 +34,8 @@ static const char usage[] =
 	"  -m, --pages SIZE      of each CPU's buffer, a power of two: as 256K or 1M, or a\n"
 	"                        number of pages (64)\n"
 	"  -n, --last N          print the last N records of a snapshot (30)\n"
+	"  -j, --json            print JSON: an object in each line for a record, the\n"
+	"                        snapshot, the trigger\n"
 	"  -l, --lossless        lose nothing while a snapshot is taken: this needs two\n"
 	"                        buffers for each CPU\n"
 	"  -h, --help            print this\n"
@@ -61,6 +63,7 @@ static const struct option option_names[] = {
 	{ "all-cpus",		no_argument,		NULL, 'A' },
 	{ "help",		no_argument,		NULL, 'h' },
 	{ "hold-off",		required_argument,	NULL, 'o' },
+	{ "json",		no_argument,		NULL, 'j' },
 	{ "last",		required_argument,	NULL, 'n' },
 	{ "lossless",		no_argument,		NULL, 'l' },
 	{ "pages",		required_argument,	NULL, 'm' },
@@ -128,6 +131,9 @@ static inline void parse_option(struct options *options, int option, const char 
 	case 'h':
 		fputs(usage, stdout);
 		exit(0);
+	case 'j':
+		options->json = true;
+		break;
 	case 'l':
 		options->lossless = true;
 		break;
@@ -188,7 +194,7 @@ static inline void parse_options(struct options *options, int argc, char **argv)
 	int events_end = find_command(options, argc, argv), option;
 
 	opterr = 0;
-	while ((option = getopt_long(events_end, argv, ":Aa:d:hlm:n:o:p:Rr:t:", option_names,
+	while ((option = getopt_long(events_end, argv, ":Aa:d:hjlm:n:o:p:Rr:t:", option_names,
 				     NULL)) != -1)
 		parse_option(options, option, argv[optind - 1]);
 	check_triggers(options);

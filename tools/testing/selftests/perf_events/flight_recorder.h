@@ -83,6 +83,7 @@ struct options {
 	bool		rearm;
 	pid_t		*pids;
 	int		nr_pids;
+	bool		json;
 	bool		all_cpus;	/* whatever the command does */
 	char		**command;
 };

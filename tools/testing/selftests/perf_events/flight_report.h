@@ -6,52 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "flight_entries.h"
+#include "flight_fields.h"
+#include "flight_json.h"
 #include "flight_recorder.h"
+#include "flight_summary.h"
 #include "flight_trigger.h"
-#include "syscall_names.h"
 
-static inline void print_sample(const struct entry *entry)
-{
-	const struct kind *kind = entry->kind;
-	const unsigned char *at = (const unsigned char *)(entry->header + 1);
-	const unsigned char *end = (const unsigned char *)entry->header +
-				   entry->header->size;
-	__u64 ip, addr;
-	__u32 size;
+#define HEADING \
+	" CPU          TIME  TASK                   EVENT                  ARGUMENTS"
 
-	if (!kind->tracepoint) {
-		/* IDENTIFIER, IP, TID, TIME, ADDR, CPU */
-		if (at + 6 * sizeof(__u64) > end)
-			return;
-		memcpy(&ip, at + sizeof(__u64), sizeof(ip));
-		memcpy(&addr, at + 4 * sizeof(__u64), sizeof(addr));
-		printf("ip=%#llx addr=%#llx", (unsigned long long)ip,
-		       (unsigned long long)addr);
-		return;
-	}
-
-	/* IDENTIFIER, TID, TIME, CPU, and the raw data after its size */
-	at += 4 * sizeof(__u64);
-	if (at + sizeof(size) > end)
-		return;
-	memcpy(&size, at, sizeof(size));
-	at += sizeof(size);
-	if (size > (size_t)(end - at))
-		return;
-	for (unsigned int i = 0; i < kind->format.nr_fields; i++) {
-		const struct trace_field *field = &kind->format.fields[i];
-
-		printf("%s%s=", i ? " " : "", field->name);
-		trace_print_field(field, at, size);
-		if (kind->syscall_id && !strcmp(field->name, "id") &&
-		    field->offset + field->width <= size)
-			print_syscall_name(trace_integer(at + field->offset,
-							 field->width, true));
-	}
-}
+static const struct trace_style trace_text = {
+	.between	= " ",
+	.name		= "%s=",
+	.hex		= "%#llx",
+	.byte		= "\\x%02x",
+	.begin		= "{",
+	.end		= "}",
+	.cut		= "<cut>",
+	.syscall	= "(%s)",
+};
 
 static inline void print_entry(const struct recorder *recorder, const struct entry *entry)
 {
@@ -65,62 +40,36 @@ static inline void print_entry(const struct recorder *recorder, const struct ent
 
 	if (entry->header->type == PERF_RECORD_SAMPLE) {
 		printf("%-22s ", entry->kind->name);
-		print_sample(entry);
+		print_sample(entry, &trace_text);
 	} else {
+		printf("%-22s ", side_band_name(entry->header));
 		print_side_band(entry->header);
 	}
-	putchar('\n');
-}
-
-/* What the kernel counted as lost for this CPU since the recording began. */
-static inline __u64 count_lost(const struct recorder *recorder, const struct channel *channel)
-{
-	struct {
-		__u64 value, id, lost;
-	} counts;
-	__u64 lost = 0;
-
-	for (int i = 0; i < recorder->nr_fds; i++)
-		if (read(channel->fds[i], &counts, sizeof(counts)) == sizeof(counts))
-			lost += counts.lost;
-	return lost;
 }
 
 static inline void print_summary(const struct recorder *recorder,
 				 const struct entry *entries, size_t nr_entries)
 {
-	__u64 told = 0;
-
 	printf("\n CPU   records  whole bytes  of buffer     written      lost   seconds\n");
 	for (int c = 0; c < recorder->nr_channels; c++) {
 		const struct channel *channel = &recorder->channels[c];
-		__u64 oldest = 0, newest = 0, written;
+		struct summary summary = summarize(recorder, channel, entries, nr_entries);
 
-		written = perf_overwrite_written(0, channel->ow.seen) +
-			  perf_overwrite_written(0, channel->spare.seen);
-		for (size_t i = 0; i < nr_entries; i++) {
-			if (entries[i].channel != channel)
-				continue;
-			if (!oldest)
-				oldest = entries[i].time;
-			newest = entries[i].time;
-			if (entries[i].header->type == PERF_RECORD_LOST)
-				told += lost_records(entries[i].header);
-		}
 		printf("%4d %9zu %12zu %10zu %11llu ", channel->cpu, channel->records,
 		       channel->walk.covered, channel->ow.size,
-		       (unsigned long long)written);
+		       (unsigned long long)summary.written);
 		if (recorder->counts_lost)
-			printf("%9llu", (unsigned long long)count_lost(recorder, channel));
+			printf("%9llu", (unsigned long long)summary.lost);
 		else
 			printf("%9s", "?");
-		printf(" %9.6f\n", (double)(newest - oldest) / NSEC_PER_SEC);
+		printf(" %9.6f\n", (double)(summary.newest - summary.oldest) / NSEC_PER_SEC);
 	}
 	printf("snapshot %lu: %zu records", recorder->snapshots, nr_entries);
 	if (nr_entries)
 		printf(" in %.6f seconds", (double)(entries[nr_entries - 1].time -
 						    entries[0].time) / NSEC_PER_SEC);
-	printf(", %llu told lost by records\n", (unsigned long long)told);
+	printf(", %llu told lost by records\n",
+	       (unsigned long long)count_told(entries, nr_entries));
 	printf("(written and lost: since the start%s)\n",
 	       recorder->options->lossless ? "" : "; lost: also while reading");
 }
@@ -139,13 +88,16 @@ static inline void print_trigger(const struct recorder *recorder,
 	else
 		printf("\na trigger came whose record was %s\n",
 		       recorder->cut.no_record ? "dropped" : "overwritten since");
-	if (trigger)
+	if (trigger) {
 		print_entry(recorder, trigger);
+		putchar('\n');
+	}
 	print_cut(recorder);
 }
 
 static inline void report(struct recorder *recorder)
 {
+	bool json = recorder->options->json;
 	const struct options *options = recorder->options;
 	struct entry *entries;
 	size_t nr_entries;
@@ -155,17 +107,19 @@ static inline void report(struct recorder *recorder)
 		nr_entries = cut_entries(recorder, entries, nr_entries);
 	sort_task_names(&recorder->names);
 
-	printf("%s CPU          TIME  TASK                   EVENT                  ARGUMENTS\n",
-	       recorder->snapshots > 1 ? "\n" : "");
+	if (!json)
+		printf("%s%s\n", recorder->snapshots > 1 ? "\n" : "", HEADING);
 	for (size_t i = 0; i < nr_entries; i++) {
 		if (entries[i].header->type == PERF_RECORD_SAMPLE)
 			recorder->samples++;
-		if (nr_entries - i <= options->last)
-			print_entry(recorder, &entries[i]);
+		if (nr_entries - i > options->last)
+			continue;
+		(json ? json_entry : print_entry)(recorder, &entries[i]);
+		putchar('\n');
 	}
-	print_summary(recorder, entries, nr_entries);
+	(json ? json_summary : print_summary)(recorder, entries, nr_entries);
 	if (options->nr_triggers)
-		print_trigger(recorder, entries, nr_entries);
+		(json ? json_trigger : print_trigger)(recorder, entries, nr_entries);
 	fflush(stdout);
 	free(entries);
 }

@@ -429,15 +429,13 @@ static const struct {
 #endif
 };
 
-/* Prints the name in parentheses, or nothing if the number isn't known. */
-static inline void print_syscall_name(long number)
+/* NULL if the number isn't known. */
+static inline const char *syscall_name(long number)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(syscall_names); i++) {
-		if (syscall_names[i].number == number) {
-			printf("(%s)", syscall_names[i].name);
-			return;
-		}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(syscall_names); i++)
+		if (syscall_names[i].number == number)
+			return syscall_names[i].name;
+	return NULL;
 }
 
 #endif /* _SELFTESTS_SYSCALL_NAMES_H */

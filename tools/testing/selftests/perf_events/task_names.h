@@ -263,29 +263,49 @@ static inline void note_task_name(struct task_names *names,
 	add_task_name(names, &name);
 }
 
+static inline const char *side_band_name(const struct perf_event_header *header)
+{
+	switch (header->type) {
+	case PERF_RECORD_COMM:
+		return "comm";
+	case PERF_RECORD_FORK:
+		return "fork";
+	case PERF_RECORD_EXIT:
+		return "exit";
+	case PERF_RECORD_LOST:
+		return "lost";
+	case PERF_RECORD_THROTTLE:
+		return "throttle";
+	case PERF_RECORD_UNTHROTTLE:
+		return "unthrottle";
+	default:
+		return "other";
+	}
+}
+
+/* What stands behind the name. */
 static inline void print_side_band(const struct perf_event_header *header)
 {
 	union side_band record = side_band(header);
 
 	switch (header->type) {
 	case PERF_RECORD_COMM:
-		printf("%-22s %s-%u", "comm", record.comm.name, record.comm.tid);
+		printf("%s-%u", record.comm.name, record.comm.tid);
 		break;
 	case PERF_RECORD_FORK:
-		printf("%-22s %u by %u", "fork", record.task.tid, record.task.ptid);
+		printf("%u by %u", record.task.tid, record.task.ptid);
 		break;
 	case PERF_RECORD_EXIT:
-		printf("%-22s %u", "exit", record.task.tid);
+		printf("%u", record.task.tid);
 		break;
 	case PERF_RECORD_LOST:
-		printf("%-22s %llu records", "lost", (unsigned long long)record.lost.lost);
+		printf("%llu records", (unsigned long long)record.lost.lost);
 		break;
 	case PERF_RECORD_THROTTLE:
 	case PERF_RECORD_UNTHROTTLE:
-		printf("%-22s", header->type == PERF_RECORD_THROTTLE ? "throttle" : "unthrottle");
 		break;
 	default:
-		printf("record type %u, %u bytes", header->type, header->size);
+		printf("type %u, %u bytes", header->type, header->size);
 	}
 }
 

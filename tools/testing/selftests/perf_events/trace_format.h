@@ -181,12 +181,32 @@ static inline __u64 trace_integer(const unsigned char *data, unsigned int width,
 	}
 }
 
-static inline void trace_print_text(const unsigned char *text, unsigned int size)
+/* How fields are printed. Each but the ends is a format of printf(). */
+struct trace_style {
+	const char	*between;	/* fields */
+	const char	*name;		/* a string, before the value */
+	const char	*hex;		/* an address, long long */
+	const char	*byte;		/* that isn't a plain character, int */
+	const char	*begin, *end;	/* an array */
+	const char	*cut;		/* the record doesn't have it all */
+	const char	*syscall;	/* a name, behind the number */
+};
+
+static inline void trace_print_name(const char *name, bool first,
+				    const struct trace_style *style)
+{
+	if (!first)
+		fputs(style->between, stdout);
+	printf(style->name, name);
+}
+
+static inline void trace_print_text(const unsigned char *text, unsigned int size,
+				    const struct trace_style *style)
 {
 	putchar('"');
 	for (unsigned int i = 0; i < size && text[i]; i++) {
-		if (text[i] < ' ' || text[i] > '~')
-			printf("\\x%02x", text[i]);
+		if (text[i] < ' ' || text[i] > '~' || text[i] == '"' || text[i] == '\\')
+			printf(style->byte, text[i]);
 		else
 			putchar(text[i]);
 	}
@@ -194,12 +214,13 @@ static inline void trace_print_text(const unsigned char *text, unsigned int size
 }
 
 static inline void trace_print_integer(const struct trace_field *field,
-				       const unsigned char *data)
+				       const unsigned char *data,
+				       const struct trace_style *style)
 {
 	__u64 value = trace_integer(data, field->width, field->is_signed);
 
 	if (field->hex)
-		printf("%#llx", (unsigned long long)value);
+		printf(style->hex, (unsigned long long)value);
 	else if (field->is_signed)
 		printf("%lld", (long long)value);
 	else
@@ -208,7 +229,8 @@ static inline void trace_print_integer(const struct trace_field *field,
 
 /* Prints the value of @field out of the @size bytes of raw data. */
 static inline void trace_print_field(const struct trace_field *field,
-				     const unsigned char *data, unsigned int size)
+				     const unsigned char *data, unsigned int size,
+				     const struct trace_style *style)
 {
 	unsigned int offset = field->offset, bytes = field->size;
 
@@ -220,25 +242,25 @@ static inline void trace_print_field(const struct trace_field *field,
 		offset = field->relative ? offset + field->size + where : where;
 	}
 	if (offset > size || bytes > size - offset) {
-		printf("<cut>");
+		fputs(style->cut, stdout);
 		return;
 	}
 
 	if (field->text) {
-		trace_print_text(data + offset, bytes);
+		trace_print_text(data + offset, bytes, style);
 		return;
 	}
 	if (!field->array) {
-		trace_print_integer(field, data + offset);
+		trace_print_integer(field, data + offset, style);
 		return;
 	}
-	putchar('{');
+	fputs(style->begin, stdout);
 	for (unsigned int i = 0; i + field->width <= bytes; i += field->width) {
 		if (i)
 			putchar(',');
-		trace_print_integer(field, data + offset + i);
+		trace_print_integer(field, data + offset + i, style);
 	}
-	putchar('}');
+	fputs(style->end, stdout);
 }
 
 #endif /* _SELFTESTS_TRACE_FORMAT_H */
