@@ -5,7 +5,7 @@
  * cut and the depth, whatever other CPUs write. Armed again it stops at the next one.
  *
  * All of it holds on kernels without triggers, too, where the recorder pauses the
- * buffers, and says so; and of what it is asked wrongly it says in a line what to do.
+ * buffers, and says so.
  *
  * A task makes system calls that are numbered by an argument, then the one that is the
  * trigger, then some more. The buffer of its CPU takes all of these; CPUs with nothing
@@ -18,8 +18,8 @@
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 #include "perf_overwrite_set.h"
+#include "recorder_test.h"
 
-#define RECORDER	"./flight_recorder"
 #define TRIGGER		"raw_syscalls:sys_exit if id == %d"
 #define PAGES		64
 #define MAX_CPUS	64
@@ -147,12 +147,6 @@ FIXTURE_SETUP(recorder_trigger)
 	}
 }
 
-static void end_child(pid_t pid)
-{
-	if (pid > 0 && !kill(pid, SIGKILL))
-		waitpid(pid, NULL, 0);
-}
-
 FIXTURE_TEARDOWN(recorder_trigger)
 {
 	for (int i = 1; i < self->count; i++)
@@ -164,41 +158,15 @@ FIXTURE_TEARDOWN(recorder_trigger)
 	close(self->errors);
 }
 
-/* Runs the recorder with these arguments, which NULL ends. */
-static pid_t run_recorder(struct __test_metadata *_metadata, const char * const *arguments,
-			  int *output, int *errors)
-{
-	int pipes[2][2];
-	pid_t pid;
-
-	ASSERT_EQ(0, pipe2(pipes[0], O_CLOEXEC));
-	ASSERT_EQ(0, pipe2(pipes[1], O_CLOEXEC));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(pipes[0][1], STDOUT_FILENO);
-		dup2(pipes[1][1], STDERR_FILENO);
-		execv(RECORDER, (char * const *)arguments);
-		_exit(127);
-	}
-	close(pipes[0][1]);
-	close(pipes[1][1]);
-	*output = pipes[0][0];
-	*errors = pipes[1][0];
-	return pid;
-}
-
 /* With the trigger and these arguments, up to four. It says in a line that it is armed. */
 static void start_recorder(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self,
 			   const char * const more[4])
 {
-	char trigger[64], pages[16], said[512];
+	char trigger[64], pages[16];
 	const char * const arguments[] = {
 		RECORDER, "--last", "1000000", "--pages", pages, "--trigger", trigger,
 		"raw_syscalls:sys_enter", more[0], more[1], more[2], more[3], NULL,
 	};
-	ssize_t length;
 	int output;
 
 	snprintf(pages, sizeof(pages), "%lu", PAGES * 4096UL / sysconf(_SC_PAGESIZE));
@@ -206,12 +174,7 @@ static void start_recorder(struct __test_metadata *_metadata, FIXTURE_DATA(recor
 	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
 	self->output = fdopen(output, "r");
 	ASSERT_NE(NULL, self->output);
-	length = read(self->errors, said, sizeof(said) - 1);
-	ASSERT_LT(0, length);
-	said[length] = 0;
-	ASSERT_NE(NULL, strstr(said, "recording")) {
-		TH_LOG("%s", said);
-	}
+	wait_for_recorder(_metadata, self->errors);
 }
 
 /* A line "  CPU SECONDS.MICROSECONDS  NAME-TID  EVENT ...". */
@@ -276,16 +239,6 @@ static void read_snapshot(struct __test_metadata *_metadata, FIXTURE_DATA(record
 	}
 }
 
-static void check_exit(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self)
-{
-	int status;
-
-	ASSERT_EQ(self->recorder, waitpid(self->recorder, &status, 0));
-	self->recorder = 0;
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
-}
-
 /* What holds of each snapshot that a trigger ended. */
 static void check_snapshot(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_trigger) *self,
 			   const struct snapshot *snapshot, __u64 depth_us)
@@ -316,7 +269,8 @@ TEST_F(recorder_trigger, at_once)
 	newest = &snapshot.newest[self->cpus[0]];
 	EXPECT_TRUE(newest->trigger);
 	EXPECT_EQ(snapshot.trigger.time, newest->time);
-	check_exit(_metadata, self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 TEST_F(recorder_trigger, after_a_time)
@@ -327,7 +281,8 @@ TEST_F(recorder_trigger, after_a_time)
 	next_round(_metadata, self);
 	read_snapshot(_metadata, self, &snapshot, 0);
 	check_snapshot(_metadata, self, &snapshot, 2000);
-	check_exit(_metadata, self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 TEST_F(recorder_trigger, after_bytes)
@@ -341,7 +296,8 @@ TEST_F(recorder_trigger, after_bytes)
 	/* Only the kernel counts them. */
 	if (self->in_kernel)
 		EXPECT_LE(snapshot.after * SAMPLE_LEAST, 512);
-	check_exit(_metadata, self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 TEST_F(recorder_trigger, armed_again)
@@ -355,7 +311,8 @@ TEST_F(recorder_trigger, armed_again)
 		check_snapshot(_metadata, self, &snapshot, 0);
 		EXPECT_EQ(0, snapshot.after);
 	}
-	check_exit(_metadata, self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 /* Before its first trigger the buffer has taken less than that, before its second one more. */
@@ -377,7 +334,8 @@ TEST_F(recorder_trigger, held_off)
 		EXPECT_TRUE(snapshot.came);
 		EXPECT_GE(1, snapshot.held_off);
 	}
-	check_exit(_metadata, self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 TEST_F(recorder_trigger, by_signal)
@@ -390,123 +348,8 @@ TEST_F(recorder_trigger, by_signal)
 	EXPECT_FALSE(snapshot.came);
 	EXPECT_EQ(self->in_kernel, snapshot.by_kernel);
 	EXPECT_LE(snapshot.latest, snapshot.cut);
-	check_exit(_metadata, self);
-}
-
-FIXTURE(recorder_input)
-{
-};
-
-FIXTURE_SETUP(recorder_input)
-{
-}
-
-FIXTURE_TEARDOWN(recorder_input)
-{
-}
-
-FIXTURE_VARIANT(recorder_input)
-{
-	const char	*arguments[4];
-	const char	*said;
-	bool		needs_root;
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, bytes_alone)
-{
-	.arguments = { "--trigger", "page-faults", "--after-trigger", "64K" },
-	.said = "give a time",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, no_unit)
-{
-	.arguments = { "--trigger", "page-faults", "--after-trigger", "5" },
-	.said = "as 5ms",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, two_times)
-{
-	.arguments = { "--trigger", "page-faults", "--after-trigger", "5ms,5s" },
-	.said = "as 5ms",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, negative)
-{
-	.arguments = { "--trigger", "page-faults", "--hold-off", "-5ms" },
-	.said = "as 5ms",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, deeper_than_buffer)
-{
-	.arguments = { "--trigger", "page-faults", "--after-trigger", "1M,5ms" },
-	.said = "larger -m",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, no_trigger)
-{
-	.arguments = { "--rearm" },
-	.said = "give a --trigger",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, lossless)
-{
-	.arguments = { "--lossless", "--trigger", "page-faults" },
-	.said = "leave out",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, unknown)
-{
-	.arguments = { "page-faults", "--trigger", "nosuch" },
-	.said = "--help",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, filter_of_software)
-{
-	.arguments = { "page-faults", "--trigger", "page-faults if ip == 1" },
-	.said = "group:name",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, no_filter)
-{
-	.arguments = { "page-faults", "--trigger", "page-faults if " },
-	.said = "leave that out",
-};
-
-FIXTURE_VARIANT_ADD(recorder_input, bad_filter)
-{
-	.arguments = { "page-faults", "--trigger", "raw_syscalls:sys_enter if nosuch == 1" },
-	.said = "see its fields",
-	.needs_root = true,
-};
-
-TEST_F(recorder_input, says_what_to_do)
-{
-	const char * const arguments[] = {
-		RECORDER, variant->arguments[0], variant->arguments[1], variant->arguments[2],
-		variant->arguments[3], NULL,
-	};
-	int output, errors, status;
-	char said[1024];
-	ssize_t length;
-	pid_t pid;
-
-	if (variant->needs_root && (geteuid() || tracepoint_id("raw_syscalls", "sys_enter") < 0))
-		SKIP(return, "not root, or no tracepoints of system calls");
-	pid = run_recorder(_metadata, arguments, &output, &errors);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(1, WEXITSTATUS(status));
-	EXPECT_EQ(0, read(output, said, sizeof(said)));
-	length = read(errors, said, sizeof(said) - 1);
-	ASSERT_LT(0, length);
-	said[length] = 0;
-	/* One line, which is all there is. */
-	EXPECT_EQ(said + length - 1, strchr(said, '\n'));
-	EXPECT_NE(NULL, strstr(said, variant->said)) {
-		TH_LOG("%s", said);
-	}
-	close(output);
-	close(errors);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The flight recorder records tasks: those of a command, or processes that run already,
+ * with their threads and what these start from then on, and nobody else. It ends when
+ * they have gone. With --json each line that it prints is a JSON object, whatever a task
+ * is called.
+ *
+ * All tasks make system calls that are numbered by an argument. The command is this
+ * program, which finds that it is by its environment.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+
+#include "../kselftest_harness.h"
+#include "json_check.h"
+#include "overwrite_test.h"
+#include "recorder_test.h"
+
+#define CALLS		50
+#define AS_COMMAND	"RECORDER_OUTPUT_COMMAND"
+#define TRIGGER		"raw_syscalls:sys_exit if id == %d"
+
+/* In JSON, too. */
+#define NAME		"a\"b\\c\001\377"
+#define NAME_ESCAPED	"\"comm\":\"a\\u0022b\\u005cc\\u0001\\u00ff\""
+
+/* The child's own one. */
+#define CHILD_NAME	"child"
+#define CHILD_ESCAPED	"\"comm\":\"" CHILD_NAME "\""
+
+#define RECORD \
+	"{\"type\":\"record\",\"time\":%llu.%9llu,\"cpu\":%d,\"pid\":%d,\"tid\":%d,%n"
+
+/* Makes the calls that have its number as first argument. */
+enum maker {
+	MAIN,
+	EARLIER_THREAD,		/* than the recording, unless of a command */
+	LATER_THREAD,
+	CHILD,
+	MAKERS,
+};
+
+#define NUMBER(_maker)	(0x1000 + (_maker))
+
+static pthread_barrier_t barrier;
+
+static void *make_calls(void *number)
+{
+	for (int i = 0; i < CALLS; i++)
+		syscall(__NR_getppid, number);
+	return NULL;
+}
+
+static void *make_calls_later(void *number)
+{
+	pthread_barrier_wait(&barrier);
+	return make_calls(number);
+}
+
+/* Does all that is to be recorded. @stops: when it is ready, until it is told to go on. */
+static void run_task(bool stops)
+{
+	pthread_t earlier, later;
+	pid_t child;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, NAME);
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&earlier, NULL, make_calls_later, (void *)NUMBER(EARLIER_THREAD)))
+		_exit(1);
+	if (stops)
+		raise(SIGSTOP);
+	make_calls((void *)NUMBER(MAIN));
+	pthread_barrier_wait(&barrier);
+	if (pthread_create(&later, NULL, make_calls, (void *)NUMBER(LATER_THREAD)))
+		_exit(1);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_NAME, CHILD_NAME);
+		make_calls((void *)NUMBER(CHILD));
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	pthread_join(earlier, NULL);
+	pthread_join(later, NULL);
+	/* The trigger. */
+	syscall(__NR_getpriority, 0, 0);
+	_exit(0);
+}
+
+static __attribute__((constructor)) void run_as_command(void)
+{
+	if (getenv(AS_COMMAND))
+		run_task(false);
+}
+
+FIXTURE(recorder_output)
+{
+	pid_t		noise;
+	pid_t		task;
+	pid_t		recorder;
+	FILE		*output;
+	int		errors;
+	/* What was read. */
+	__u64		time;
+	unsigned long	records;
+	unsigned int	calls[MAKERS], of_noise, bad_lines, bad_names, backward;
+	int		pid_of[MAKERS];
+	char		snapshot[4096], trigger[4096];
+};
+
+FIXTURE_VARIANT(recorder_output)
+{
+	bool	command;
+	bool	trigger;
+};
+
+FIXTURE_VARIANT_ADD(recorder_output, pid)
+{
+	.command = false,
+};
+
+FIXTURE_VARIANT_ADD(recorder_output, command)
+{
+	.command = true,
+};
+
+FIXTURE_VARIANT_ADD(recorder_output, pid_until_trigger)
+{
+	.trigger = true,
+};
+
+FIXTURE_SETUP(recorder_output)
+{
+	int status;
+
+	self->errors = -1;
+	if (geteuid())
+		SKIP(return, "not root, who may watch tracepoints");
+	if (tracepoint_id("raw_syscalls", "sys_enter") < 0)
+		SKIP(return, "no tracefs, or no tracepoints of system calls");
+	self->noise = fork();
+	ASSERT_LE(0, self->noise);
+	if (!self->noise) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			make_calls((void *)NUMBER(MAIN));
+	}
+	if (variant->command)
+		return;
+	self->task = fork();
+	ASSERT_LE(0, self->task);
+	if (!self->task)
+		run_task(true);
+	ASSERT_EQ(self->task, waitpid(self->task, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+}
+
+FIXTURE_TEARDOWN(recorder_output)
+{
+	end_child(self->noise);
+	end_child(self->task);
+	end_child(self->recorder);
+	if (self->output)
+		fclose(self->output);
+	close(self->errors);
+}
+
+static void start_recorder(struct __test_metadata *_metadata,
+			   FIXTURE_DATA(recorder_output) *self, bool triggers)
+{
+	char pid[16], trigger[64], path[PATH_MAX] = { };
+	const char *arguments[16] = {
+		RECORDER, "--json", "--last", "1000000", "--pages", "1M", "raw_syscalls:sys_enter",
+	};
+	int output, count = 7;
+
+	if (triggers) {
+		snprintf(trigger, sizeof(trigger), TRIGGER, __NR_getpriority);
+		arguments[count++] = "--trigger";
+		arguments[count++] = trigger;
+	}
+	if (self->task) {
+		snprintf(pid, sizeof(pid), "%d", self->task);
+		arguments[count++] = "--pid";
+		arguments[count++] = pid;
+	} else {
+		ASSERT_LT(0, readlink("/proc/self/exe", path, sizeof(path) - 1));
+		setenv(AS_COMMAND, "1", 1);
+		arguments[count++] = "--";
+		arguments[count++] = path;
+	}
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	unsetenv(AS_COMMAND);
+	self->output = fdopen(output, "r");
+	ASSERT_NE(NULL, self->output);
+	wait_for_recorder(_metadata, self->errors);
+}
+
+static void note_record(FIXTURE_DATA(recorder_output) *self, const char *line)
+{
+	unsigned long long seconds, ns;
+	int cpu, pid, tid, end = 0;
+	__u64 time;
+
+	if (sscanf(line, RECORD, &seconds, &ns, &cpu, &pid, &tid, &end) != 5 || !end) {
+		self->bad_lines++;
+		return;
+	}
+	time = seconds * 1000000000 + ns;
+	self->backward += time < self->time;
+	self->time = time;
+	self->records++;
+	self->of_noise += pid == self->noise;
+	for (int maker = 0; maker < MAKERS; maker++) {
+		char fields[128];
+
+		snprintf(fields, sizeof(fields),
+			 "\"fields\":{\"id\":%d,\"syscall\":\"getppid\",\"args\":[\"%#x\",",
+			 __NR_getppid, NUMBER(maker));
+		if (!strstr(line, fields))
+			continue;
+		self->calls[maker]++;
+		self->pid_of[maker] = pid;
+		self->bad_names += !strstr(line, maker == CHILD ? CHILD_ESCAPED : NAME_ESCAPED);
+	}
+}
+
+static void read_output(FIXTURE_DATA(recorder_output) *self)
+{
+	char line[4096];
+
+	while (fgets(line, sizeof(line), self->output)) {
+		self->bad_lines += !is_json_object(line);
+		if (!strncmp(line, "{\"type\":\"snapshot\",", 19))
+			snprintf(self->snapshot, sizeof(line), "%s", line);
+		else if (!strncmp(line, "{\"type\":\"trigger\",", 18))
+			snprintf(self->trigger, sizeof(line), "%s", line);
+		else
+			note_record(self, line);
+	}
+}
+
+TEST_F(recorder_output, of_tasks)
+{
+	char records[64], trigger[64];
+
+	start_recorder(_metadata, self, variant->trigger);
+	if (self->task) {
+		ASSERT_EQ(0, kill(self->task, SIGCONT));
+		ASSERT_EQ(self->task, waitpid(self->task, NULL, 0));
+		self->task = 0;
+	}
+	/* It ends by itself. */
+	read_output(self);
+	check_exit(_metadata, self->recorder, 0);
+	self->recorder = 0;
+
+	TH_LOG("%lu records, snapshot: %.120s", self->records, self->snapshot);
+	EXPECT_EQ(0, self->bad_lines);
+	EXPECT_EQ(0, self->bad_names);
+	EXPECT_EQ(0, self->backward);
+	EXPECT_EQ(0, self->of_noise);
+	for (int maker = 0; maker < MAKERS; maker++)
+		EXPECT_EQ(CALLS, self->calls[maker]);
+	EXPECT_EQ(self->pid_of[MAIN], self->pid_of[EARLIER_THREAD]);
+	EXPECT_EQ(self->pid_of[MAIN], self->pid_of[LATER_THREAD]);
+	EXPECT_NE(self->pid_of[MAIN], self->pid_of[CHILD]);
+	snprintf(records, sizeof(records), "\"number\":1,\"records\":%lu,", self->records);
+	EXPECT_NE(NULL, strstr(self->snapshot, records));
+	EXPECT_NE(NULL, strstr(self->snapshot, "\"size\":1048576,"));
+
+	EXPECT_EQ(variant->trigger, !!self->trigger[0]);
+	if (variant->trigger) {
+		EXPECT_NE(NULL, strstr(self->trigger, "\"came\":true,"));
+		snprintf(trigger, sizeof(trigger), "\"fields\":{\"id\":%d,", __NR_getpriority);
+		EXPECT_NE(NULL, strstr(self->trigger, trigger));
+		EXPECT_NE(NULL, strstr(self->trigger, NAME_ESCAPED));
+	}
+}
+
+/* That the check of what is JSON finds what isn't. */
+TEST(json_check)
+{
+	static const char * const good[] = {
+		"{}\n", "{\"a\":[],\"b\":{\"c\":[1,-2.5e3,0.10,\"\\u00ff\\n\"]}}",
+		"{ \"a\" : [ true , false , null ] }",
+	};
+	static const char * const bad[] = {
+		"", "[]", "{", "{}}", "{\"a\":}", "{\"a\":1,}", "{\"a\":[1,]}", "{\"a\":[1 2]}",
+		"{\"a\":01}", "{\"a\":1.}", "{\"a\":.5}", "{\"a\":+1}", "{\"a\":0x1}", "{a:1}",
+		"{\"a\":nan}", "{\"a\":\"\001\"}", "{\"a\":\"\377\"}", "{\"a\":\"\\x41\"}",
+		"{\"a\":\"\\u00g0\"}", "{\"a\":\"b}", "{\"a\":'b'}", "{\"a\" 1}", "{\"a\":1} {}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		EXPECT_TRUE(is_json_object(good[i])) {
+			TH_LOG("%s", good[i]);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_FALSE(is_json_object(bad[i])) {
+			TH_LOG("%s", bad[i]);
+		}
+	}
+}
+
+TEST_HARNESS_MAIN
