@@ -392,6 +392,8 @@ static void trigger_test_break_depth(struct perf_event *bp, struct perf_sample_d
 		return;
 
 	t->fired = true;
+	/* The old head is further back than the writer's record is long. */
+	trigger_test_sample(t, 1, 4);
 	trigger_test_sample(t, 0, 1000);
 	trigger_test_sample(t, 1, 3);
 }
