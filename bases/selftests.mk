@@ -114,8 +114,8 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	pause_state:* \
 	pause_unseen:* \
 	record_too_large:*backward* \
-	recorder_input:*.bad_filter \
-	recorder_input:*.no_such_command \
+	recorder_input:*.bad_filter.* \
+	recorder_input:*.no_such_command.* \
 	recorder_names:* \
 	recorder_output:recorder_output.* \
 	recorder_trigger:recorder_trigger.* \
