@@ -22,7 +22,6 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
@@ -34,6 +33,7 @@
 #include <linux/sched/task.h>
 #include <linux/sizes.h>
 
+#include "breakpoint_kunit.h"
 #include "internal.h"
 #include "ring_buffer_head.h"
 #include "ring_buffer_head_model.h"
@@ -1853,41 +1853,16 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 		rb_toggle_paused(t->rb, true);
 }
 
-static void rb_test_needs_breakpoint(struct kunit *test)
-{
-	/*
-	 * Elsewhere they may come before the access, again and again as long
-	 * as they are there.
-	 */
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "needs breakpoints that come after the access");
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-
-	/* The breakpoint is this CPU's. */
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
-}
-
 /* A breakpoint on a word that the writer uses, to be released before all else. */
 static struct perf_event *rb_test_watch(struct kunit *test, struct rb_test *t,
 					void *addr, unsigned int size, bool on_read)
 {
-	struct perf_event_attr attr;
-	struct perf_event *bp;
-
 	t->nested_size = 120;
 	t->hits = 0;
 	t->fired = false;
 	t->nested_ret = -1;
 
-	hw_breakpoint_init(&attr);
-	attr.bp_addr = (unsigned long)addr;
-	attr.bp_len = size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
-	attr.bp_type = on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-	bp = perf_event_create_kernel_counter(&attr, 0, NULL, rb_test_break, t);
-	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
-
-	return bp;
+	return kunit_breakpoint(test, addr, size, on_read, rb_test_break, t);
 }
 
 /*
@@ -1914,7 +1889,7 @@ static void test_nested_by_breakpoint(struct kunit *test)
 	struct rb_test *t;
 	int i, ret;
 
-	rb_test_needs_breakpoint(test);
+	kunit_needs_breakpoint(test);
 
 	for (i = 0; i < 4; i++) {
 		bool backward = i & 1, writable = i & 2;
@@ -1956,7 +1931,7 @@ static void test_paused_after_nested(struct kunit *test)
 	struct rb_test *t;
 	int backward, ret;
 
-	rb_test_needs_breakpoint(test);
+	kunit_needs_breakpoint(test);
 
 	for (backward = 0; backward < 2; backward++) {
 		t = rb_test_attach(test, 1, 0, backward, false, 0);
@@ -1985,7 +1960,7 @@ static void test_redirected_sample(struct kunit *test)
 	struct rb_test *t;
 	int i, ret;
 
-	rb_test_needs_breakpoint(test);
+	kunit_needs_breakpoint(test);
 
 	for (i = 0; i < 4; i++) {
 		bool backward = i & 1, nowhere = i & 2;
@@ -2029,7 +2004,7 @@ static void test_nested_wakeup(struct kunit *test)
 	struct rb_test *t;
 	int i, ret;
 
-	rb_test_needs_breakpoint(test);
+	kunit_needs_breakpoint(test);
 
 	/* Each direction; a shared buffer has nest marked before it is raised. */
 	for (i = 0; i < 6; i++) {

@@ -14,12 +14,12 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
 
+#include "breakpoint_kunit.h"
 #include "internal.h"
 #include "ring_buffer_head.h"
 #include "trigger.h"
@@ -313,6 +313,19 @@ static void trigger_break_desc(const struct trigger_break_param *p, char *desc)
 
 KUNIT_ARRAY_PARAM(trigger_break, trigger_break_params, trigger_break_desc);
 
+/* A breakpoint on a word of the first buffer, to be released before all else. */
+static struct perf_event *trigger_test_watch(struct kunit *test, struct trigger_test *t,
+					     const struct trigger_break_param *p,
+					     perf_overflow_handler_t handler)
+{
+	t->hits = 0;
+	t->fire_at = p->fire_at;
+	t->fired = false;
+
+	return kunit_breakpoint(test, (void *)t->rb[0] + p->offset, p->size, p->on_read,
+				handler, t);
+}
+
 static void trigger_test_break(struct perf_event *bp, struct perf_sample_data *data,
 			       struct pt_regs *regs)
 {
@@ -333,17 +346,12 @@ static void trigger_test_break(struct perf_event *bp, struct perf_sample_data *d
 static void test_newest_by_breakpoint(struct kunit *test)
 {
 	const struct trigger_break_param *p = test->param_value;
-	struct perf_event_attr attr;
 	struct perf_event *bp;
 	struct trigger_test *t;
 	unsigned long bytes;
 	int i;
 
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "needs breakpoints that come after the access");
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	kunit_needs_breakpoint(test);
 
 	for (i = 0; i < 4; i++) {
 		int outer = i & 2 ? 0 : 1;
@@ -354,17 +362,8 @@ static void test_newest_by_breakpoint(struct kunit *test)
 		trigger_test_arm(test, t);
 		trigger_test_sample(t, 1, 1);
 
-		t->hits = 0;
-		t->fire_at = p->fire_at;
-		t->fired = false;
 		t->nested = !outer;
-		hw_breakpoint_init(&attr);
-		attr.bp_addr = (unsigned long)t->rb[0] + p->offset;
-		attr.bp_len = p->size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
-		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
-						      trigger_test_break, t);
-		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+		bp = trigger_test_watch(test, t, p, trigger_test_break);
 		trigger_test_sample(t, outer, outer ? 2 : 1000);
 		perf_event_release_kernel(bp);
 
@@ -410,17 +409,12 @@ static void test_depth_by_breakpoint(struct kunit *test)
 		.depth_bytes = 20 * TRIGGER_TEST_SIZE,
 	};
 	struct perf_trigger_member *m;
-	struct perf_event_attr attr;
 	struct perf_event *bp;
 	struct trigger_test *t;
 	unsigned long bytes;
 	int i, n;
 
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "needs breakpoints that come after the access");
-	if (!hw_breakpoint_slots(TYPE_DATA))
-		kunit_skip(test, "needs a hardware breakpoint");
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	kunit_needs_breakpoint(test);
 
 	for (i = 0; i < 4; i++) {
 		t = trigger_test_set(test, depth, i & 1);
@@ -432,16 +426,7 @@ static void test_depth_by_breakpoint(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, rb_resume(t->rb[0]), 0);
 		}
 
-		t->hits = 0;
-		t->fire_at = p->fire_at;
-		t->fired = false;
-		hw_breakpoint_init(&attr);
-		attr.bp_addr = (unsigned long)t->rb[0] + p->offset;
-		attr.bp_len = p->size == 8 ? HW_BREAKPOINT_LEN_8 : HW_BREAKPOINT_LEN_4;
-		attr.bp_type = p->on_read ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W;
-		bp = perf_event_create_kernel_counter(&attr, 0, NULL,
-						      trigger_test_break_depth, t);
-		KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(bp), "error %ld", PTR_ERR(bp));
+		bp = trigger_test_watch(test, t, p, trigger_test_break_depth);
 		trigger_test_sample(t, 1, 2);
 		perf_event_release_kernel(bp);
 		KUNIT_ASSERT_TRUE(test, t->fired);
