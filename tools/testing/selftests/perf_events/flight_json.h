@@ -128,8 +128,6 @@ static inline void json_summary(const struct recorder *recorder,
 
 static inline void json_cpus(const struct recorder *recorder)
 {
-	__u64 until = recorder->cut.until;
-
 	printf(",\"cpus\":[");
 	for (int c = 0; c < recorder->nr_channels; c++) {
 		const struct channel *channel = &recorder->channels[c];
@@ -137,7 +135,7 @@ static inline void json_cpus(const struct recorder *recorder)
 		printf("%s{\"cpu\":%d", c ? "," : "", channel->cpu);
 		json_time_if("oldest", channel->oldest, channel->oldest);
 		json_time_if("newest", channel->newest, channel->newest);
-		json_time("late", channel->newest > until ? channel->newest - until : 0);
+		json_time("late", late_by(recorder, channel));
 		json_number("after", channel->after);
 		json_number("dropped", channel->dropped);
 		putchar('}');

@@ -199,18 +199,23 @@ static inline void print_window(const struct recorder *recorder)
 	printf(" seconds\n");
 }
 
-static inline void print_cpus(const struct recorder *recorder)
+/* How long after the cut and the depth a CPU was stopped, as far as its records tell. */
+static inline __u64 late_by(const struct recorder *recorder, const struct channel *channel)
 {
 	__u64 until = recorder->cut.until;
 
+	return channel->newest > until ? channel->newest - until : 0;
+}
+
+static inline void print_cpus(const struct recorder *recorder)
+{
 	printf(" CPU        oldest        newest   late by us  after the cut  dropped\n");
 	for (int c = 0; c < recorder->nr_channels; c++) {
 		const struct channel *channel = &recorder->channels[c];
-		__u64 late = channel->newest > until ? channel->newest - until : 0;
 
 		printf("%4d %13.6f %13.6f %12.1f %14zu %8zu\n", channel->cpu,
 		       channel->oldest / 1000 / 1e6, channel->newest / 1000 / 1e6,
-		       late / 1000.0, channel->after, channel->dropped);
+		       late_by(recorder, channel) / 1000.0, channel->after, channel->dropped);
 	}
 }
 

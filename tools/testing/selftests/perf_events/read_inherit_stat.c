@@ -319,12 +319,7 @@ TEST_F(read_inherit_stat, cpu_offline)
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (go_to_cpu(self->cpu))
-			_exit(1);
-		for (unsigned int seq = 0; seq < FAULTS; seq++)
-			make_fault(&self->area, seq);
-		if (go_to_cpu(self->elsewhere))
-			_exit(2);
+		make_faults_there(&self->area, self->cpu, FAULTS, self->elsewhere);
 		raise(SIGSTOP);
 		_exit(0);
 	}
@@ -400,11 +395,22 @@ static pid_t start_sampler(struct __test_metadata *_metadata, struct fault_area 
 	return busy;
 }
 
+struct storm {
+	/* One that makes some faults where the event counts, and ends elsewhere. */
+	pid_t		(*fork)(struct fault_area *area, int cpu, unsigned int faults,
+				int end_cpu);
+	unsigned int	tasks;
+	/* Every so manyth of them makes any. */
+	unsigned int	makers;
+};
+
 /*
- * One task makes samples all the time where the event counts, others come and
- * go. The buffer is to stay readable, and all of them are to be told.
+ * One task makes samples all the time where the event counts, others come and go. The
+ * buffer is to stay readable. Returns how many of them were told.
  */
-TEST_F(read_inherit_stat, storm)
+static unsigned long run_storm(struct __test_metadata *_metadata,
+			       FIXTURE_DATA(read_inherit_stat) *self,
+			       const struct storm *storm)
 {
 	unsigned long tasks = 0, reads = 0, samples = 0, *emptied;
 	struct perf_event_header *record;
@@ -418,11 +424,12 @@ TEST_F(read_inherit_stat, storm)
 
 	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, emptied);
 	while (!over) {
-		if (tasks < STORM_TASKS) {
-			run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS,
-						      self->elsewhere));
-			tasks++;
-		} else if (samples > STORM_TASKS) {
+		if (tasks < storm->tasks) {
+			unsigned int faults = ++tasks % storm->makers ? 0 : FAULTS;
+
+			run_task(_metadata, storm->fork(&self->area, self->cpu, faults,
+							self->elsewhere));
+		} else if (samples > storm->tasks) {
 			ASSERT_EQ(0, kill(busy, SIGKILL));
 			ASSERT_EQ(busy, waitpid(busy, NULL, 0));
 			over = true;
@@ -437,15 +444,14 @@ TEST_F(read_inherit_stat, storm)
 				samples++;
 				break;
 			case PERF_RECORD_READ:
+				/* What follows when two CPUs write is anything. */
+				ASSERT_EQ(self->cpu, ((struct read_record *)record)->sample_id.cpu);
 				check_read(_metadata, &self->reader, record, 0);
 				reads++;
 				break;
-			case PERF_RECORD_THROTTLE:
-			case PERF_RECORD_UNTHROTTLE:
-				break;
-			case PERF_RECORD_LOST:
 			default:
-				ASSERT_TRUE(false) {
+				ASSERT_TRUE(record->type == PERF_RECORD_THROTTLE ||
+					    record->type == PERF_RECORD_UNTHROTTLE) {
 					TH_LOG("a record of type %u, size %u", record->type,
 					       record->size);
 				}
@@ -455,9 +461,17 @@ TEST_F(read_inherit_stat, storm)
 	}
 	/* All that was written was read: no record is damaged, the head goes on. */
 	EXPECT_EQ(perf_overwrite_head(&self->reader.ow), self->reader.position);
-	EXPECT_EQ(STORM_TASKS + 1, reads);
-	EXPECT_LT(STORM_TASKS, samples);
+	EXPECT_LT(storm->tasks, samples);
 	ASSERT_EQ(0, close(fd));
+	return reads;
+}
+
+TEST_F(read_inherit_stat, storm)
+{
+	const struct storm storm = { .fork = fork_task, .tasks = STORM_TASKS, .makers = 1 };
+
+	/* The sampler is told, too. */
+	EXPECT_EQ(STORM_TASKS + 1, run_storm(_metadata, self, &storm));
 }
 
 /*
@@ -572,67 +586,16 @@ TEST_F(read_on_exec, never_there)
 	EXPECT_EQ(0, lost_records(stat->fd));
 }
 
-/*
- * One task makes samples all the time where the event counts, others come from there
- * and exec elsewhere. The buffer is to stay readable, each of them is told or counted,
- * and a pause finds the end of the last record.
- */
+/* Each task is told or counted, and a pause finds the end of the last record. */
 TEST_F(read_on_exec, storm)
 {
-	FIXTURE_DATA(read_inherit_stat) *stat = &self->stat;
-	unsigned long tasks = 0, reads = 0, samples = 0, *emptied;
-	struct perf_event_header *record;
-	bool over = false;
-	pid_t busy;
-	int fd;
+	const struct storm storm = { .fork = fork_exec, .tasks = EXEC_TASKS, .makers = 2 };
+	unsigned long reads = run_storm(_metadata, &self->stat, &storm);
 
-	emptied = mmap(NULL, sizeof(*emptied), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, emptied);
-
-	busy = start_sampler(_metadata, &stat->area, stat->cpu, stat->fd, &fd, emptied);
-	while (!over) {
-		if (tasks < EXEC_TASKS) {
-			run_task(_metadata, fork_exec(&stat->area, stat->cpu, tasks % 2 * FAULTS,
-						      stat->elsewhere));
-			tasks++;
-		} else if (samples > EXEC_TASKS) {
-			ASSERT_EQ(0, kill(busy, SIGKILL));
-			ASSERT_EQ(busy, waitpid(busy, NULL, 0));
-			over = true;
-		} else {
-			ASSERT_TRUE(is_alive(busy));
-		}
-		while ((record = next_record(&stat->reader))) {
-			switch (record->type) {
-			case PERF_RECORD_SAMPLE:
-				ASSERT_EQ(sizeof(struct sample_record), record->size);
-				ASSERT_EQ(busy, ((struct sample_record *)record)->sample_id.pid);
-				samples++;
-				break;
-			case PERF_RECORD_READ:
-				/* What follows when two CPUs write is anything. */
-				ASSERT_EQ(stat->cpu, ((struct read_record *)record)->sample_id.cpu);
-				check_read(_metadata, &stat->reader, record, 0);
-				reads++;
-				break;
-			default:
-				ASSERT_TRUE(record->type == PERF_RECORD_THROTTLE ||
-					    record->type == PERF_RECORD_UNTHROTTLE) {
-					TH_LOG("a record of type %u, size %u", record->type,
-					       record->size);
-				}
-			}
-		}
-		__atomic_store_n(emptied, *emptied + 1, __ATOMIC_RELEASE);
-	}
-	EXPECT_EQ(perf_overwrite_head(&stat->reader.ow), stat->reader.position);
-	EXPECT_EQ(EXEC_TASKS / 2, reads + lost_records(stat->fd));
-	EXPECT_LT(EXEC_TASKS, samples);
+	EXPECT_EQ(EXEC_TASKS / 2, reads + lost_records(self->stat.fd));
 	/* Where the ioctl is missing there is no pause that could wait for ever. */
-	if (perf_overwrite_pause(stat->fd))
+	if (perf_overwrite_pause(self->stat.fd))
 		ASSERT_EQ(ENOTTY, errno);
-	ASSERT_EQ(0, close(fd));
 }
 
 TEST_HARNESS_MAIN
