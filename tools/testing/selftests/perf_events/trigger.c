@@ -9,10 +9,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+#include <linux/hw_breakpoint.h>
 
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
-#include "trace_format.h"
 #include "trigger.h"
 
 #define PAGES		8
@@ -23,6 +25,14 @@
 #define LONG_NS		(60 * 1000000000ULL)
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+
+/* How often to fire: as often as always, or as TRIGGER_FIRINGS in the environment says. */
+static unsigned int firings(unsigned int always)
+{
+	const char *number = getenv("TRIGGER_FIRINGS");
+
+	return number && atoi(number) > 0 ? atoi(number) : always;
+}
 
 static struct perf_trigger_attr at_once(void)
 {
@@ -50,8 +60,11 @@ static bool is_readable(int set, int timeout)
 	return poll(&poll_fd, 1, timeout) == 1 && poll_fd.revents == POLLIN;
 }
 
-/* The address of the sample of a fault that is the newest record, or 0. */
-static __u64 newest_fault(const struct perf_overwrite *ow)
+/*
+ * What the sample that is the newest record begins with, or 0: the address of a fault,
+ * or an event's id.
+ */
+static __u64 newest_sample(const struct perf_overwrite *ow)
 {
 	struct perf_overwrite_walk walk;
 	struct perf_event_header *record;
@@ -136,10 +149,11 @@ TEST_F(trigger, own_record_is_newest)
 {
 	struct perf_trigger_report report;
 	struct perf_trigger_buffer buffer;
+	unsigned int count = firings(FIRINGS);
 	__u64 head, before;
 
 	build(_metadata, self);
-	for (unsigned int i = 0; i < FIRINGS; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 		ASSERT_EQ(i + 1, self->generation);
 		write_names(i * 20, 10, 0);
@@ -150,7 +164,7 @@ TEST_F(trigger, own_record_is_newest)
 		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 		head = perf_overwrite_head(&self->ow);
 		EXPECT_EQ(before, head);
-		EXPECT_EQ(fault_address(&self->area, i), newest_fault(&self->ow));
+		EXPECT_EQ(fault_address(&self->area, i), newest_sample(&self->ow));
 		EXPECT_EQ(self->generation, report.generation);
 		EXPECT_EQ(self->faults_id, report.id);
 		EXPECT_EQ(0, report.flags);
@@ -165,7 +179,7 @@ TEST_F(trigger, own_record_is_newest)
 		EXPECT_EQ(head, perf_overwrite_head(&self->ow));
 	}
 	/* Nothing was lost but what met the frozen buffer. */
-	EXPECT_EQ(20 * FIRINGS, lost_count(self->names));
+	EXPECT_EQ(20ULL * count, lost_count(self->names));
 }
 
 TEST_F(trigger, poll_and_read)
@@ -280,7 +294,7 @@ TEST_F(trigger, hold_off)
 	one_fault(self, 2);
 	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 	EXPECT_EQ(2, report.held_off);
-	EXPECT_EQ(fault_address(&self->area, 2), newest_fault(&self->ow));
+	EXPECT_EQ(fault_address(&self->area, 2), newest_sample(&self->ow));
 
 	attr.holdoff_bytes = 0;
 	attr.holdoff_ns = 50 * 1000000;
@@ -767,7 +781,7 @@ TEST_F(trigger, unprivileged)
 			one_fault(&one, i);
 			if (perf_trigger_read(one.set, &report, &buffer, 1))
 				_exit(7);
-			if (newest_fault(&one.ow) != fault_address(&one.area, i))
+			if (newest_sample(&one.ow) != fault_address(&one.area, i))
 				_exit(8);
 		}
 		_exit(0);
@@ -777,6 +791,240 @@ TEST_F(trigger, unprivileged)
 	if (WEXITSTATUS(status) == KSFT_SKIP)
 		SKIP(return, "no events without privileges");
 	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/*
+ * What may be a trigger, as far as a machine without a PMU has it: events whose samples
+ * are taken by the task itself, in an exception, in an interrupt, and in the scheduler,
+ * which holds a run queue's lock.
+ */
+static volatile __u64 watched;
+
+static __attribute__((noinline)) void probed(void)
+{
+	asm volatile("" : : : "memory");
+}
+
+static void call_probed(int set)
+{
+	(void)set;
+	probed();
+}
+
+static void write_watched(int set)
+{
+	(void)set;
+	watched++;
+}
+
+static void call_kernel(int set)
+{
+	(void)set;
+	syscall(__NR_getpriority, 0, 0);
+}
+
+static void be_switched(int set)
+{
+	(void)set;
+	usleep(1);
+}
+
+static void use_time(int set)
+{
+	while (!is_readable(set, 0))
+		;
+}
+
+/* The function probed() of this program. Returns 0, or -1 if the kernel has no uprobes. */
+static int probe_user(struct perf_event_attr *attr)
+{
+	unsigned long start, end, offset, at = (unsigned long)probed;
+	static char path[256];
+	char line[512];
+	FILE *file;
+	ssize_t len;
+
+	file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%u", &attr->type) != 1)
+		attr->type = -1;
+	fclose(file);
+
+	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	file = fopen("/proc/self/maps", "re");
+	if (len < 0 || !file)
+		return -1;
+	path[len] = 0;
+	attr->config = 0;
+	attr->uprobe_path = (unsigned long)path;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
+		    start <= at && at < end)
+			attr->probe_offset = at - start + offset;
+	}
+	fclose(file);
+	return attr->probe_offset ? 0 : -1;
+}
+
+static int watch_user(struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_BREAKPOINT;
+	attr->config = 0;
+	attr->bp_type = HW_BREAKPOINT_W;
+	attr->bp_addr = (unsigned long)&watched;
+	attr->bp_len = HW_BREAKPOINT_LEN_8;
+	return 0;
+}
+
+/* The system call that call_kernel() makes, by the names that architectures give it. */
+static int break_kernel(struct perf_event_attr *attr)
+{
+	static const char * const names[] = {
+		"__x64_sys_getpriority", "__ia32_sys_getpriority", "__arm64_sys_getpriority",
+		"__s390x_sys_getpriority", "__riscv_sys_getpriority", "sys_getpriority",
+	};
+	FILE *file = fopen("/proc/kallsyms", "re");
+	size_t best = ARRAY_SIZE(names);
+	unsigned long address;
+	char line[512], name[256];
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx %*c %255s", &address, name) != 2 || !address)
+			continue;
+		for (size_t i = 0; i < best; i++) {
+			if (!strcmp(name, names[i])) {
+				best = i;
+				attr->bp_addr = address;
+			}
+		}
+	}
+	fclose(file);
+	attr->type = PERF_TYPE_BREAKPOINT;
+	attr->config = 0;
+	attr->bp_type = HW_BREAKPOINT_X;
+	attr->bp_len = sizeof(long);
+	return attr->bp_addr ? 0 : -1;
+}
+
+static int sample_clock(struct perf_event_attr *attr)
+{
+	attr->config = PERF_COUNT_SW_CPU_CLOCK;
+	attr->sample_period = 100000;
+	return 0;
+}
+
+static int sample_switches(struct perf_event_attr *attr)
+{
+	attr->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	return 0;
+}
+
+FIXTURE(trigger_by)
+{
+	struct perf_overwrite	ow;
+	int			names;
+	int			event;
+	__u64			id;
+	int			set;
+	__u64			generation;
+};
+
+FIXTURE_VARIANT(trigger_by)
+{
+	int	(*choose)(struct perf_event_attr *attr);
+	void	(*make)(int set);
+};
+
+FIXTURE_VARIANT_ADD(trigger_by, uprobe)
+{
+	.choose = probe_user, .make = call_probed,
+};
+
+FIXTURE_VARIANT_ADD(trigger_by, watchpoint)
+{
+	.choose = watch_user, .make = write_watched,
+};
+
+FIXTURE_VARIANT_ADD(trigger_by, kernel_breakpoint)
+{
+	.choose = break_kernel, .make = call_kernel,
+};
+
+FIXTURE_VARIANT_ADD(trigger_by, interrupt)
+{
+	.choose = sample_clock, .make = use_time,
+};
+
+FIXTURE_VARIANT_ADD(trigger_by, scheduler)
+{
+	.choose = sample_switches, .make = be_switched,
+};
+
+FIXTURE_SETUP(trigger_by)
+{
+	struct perf_event_attr names = NAME_EVENT(1);
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER);
+
+	self->set = -1;
+	if (variant->choose(&attr))
+		SKIP(return, "this kernel has no such events");
+	attr.exclude_kernel = 0;
+	self->names = open_event(_metadata, &names, 0, -1);
+	if (self->names < 0)
+		return;
+	if (map_event(_metadata, &self->ow, self->names, PAGES, false))
+		return;
+	self->event = perf_overwrite_open(&attr, 0, -1, -1);
+	if (self->event < 0 && attr.type == PERF_TYPE_BREAKPOINT &&
+	    (errno == ENODEV || errno == ENOSPC || errno == EOPNOTSUPP))
+		SKIP(return, "no breakpoint: %s", strerror(errno));
+	if (self->event < 0)
+		self->event = open_event(_metadata, &attr, 0, -1);
+	if (self->event < 0)
+		return;
+	self->id = event_id(self->event);
+	ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_SET_OUTPUT, self->names));
+	self->set = open_set(_metadata, self->names, at_once());
+}
+
+FIXTURE_TEARDOWN(trigger_by)
+{
+	close(self->set);
+	close(self->event);
+	close(self->names);
+}
+
+TEST_F(trigger_by, own_record_is_newest)
+{
+	unsigned int count = firings(FIRINGS);
+	struct perf_trigger_report report;
+	struct perf_trigger_buffer buffer;
+
+	ASSERT_EQ(0, perf_trigger_join(self->set, self->names));
+	ASSERT_EQ(0, perf_trigger_add(self->set, self->event));
+	for (unsigned int i = 0; i < count; i++) {
+		__u64 head;
+
+		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		write_names(i * 20, 10, 0);
+		ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_ENABLE));
+		variant->make(self->set);
+		ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_DISABLE));
+		head = perf_overwrite_head(&self->ow);
+		write_names(i * 20 + 10, 10, 0);
+
+		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
+		EXPECT_EQ(self->id, report.id);
+		EXPECT_EQ(self->id, newest_sample(&self->ow));
+		EXPECT_EQ(0, report.flags);
+		EXPECT_EQ(self->generation, report.generation);
+		EXPECT_EQ(head, buffer.head);
+		EXPECT_EQ(0, buffer.records);
+		EXPECT_EQ(head, perf_overwrite_head(&self->ow));
+	}
 }
 
 /*
@@ -815,20 +1063,13 @@ FIXTURE_SETUP(trigger_cpus)
 		.write_backward = 1,
 		.disabled = 1,
 	};
-	char path[256], filter[64], number[32] = "";
-	FILE *file;
+	long long id = tracepoint_id("raw_syscalls", "sys_enter");
+	char filter[64];
 
 	self->set = -1;
-	if (!trace_root())
-		SKIP(return, "no tracefs");
-	snprintf(path, sizeof(path), "%s/events/raw_syscalls/sys_enter/id", trace_root());
-	file = fopen(path, "re");
-	if (!file)
+	if (id < 0)
 		SKIP(return, "no tracepoint of system calls");
-	if (!fgets(number, sizeof(number), file))
-		number[0] = 0;
-	fclose(file);
-	attr.config = atoi(number);
+	attr.config = id;
 	snprintf(filter, sizeof(filter), "id == %d", __NR_getpriority);
 
 	self->count = allowed_cpus(self->cpus, MAX_CPUS);
@@ -871,25 +1112,25 @@ FIXTURE_TEARDOWN(trigger_cpus)
 FIXTURE_VARIANT(trigger_cpus)
 {
 	struct perf_trigger_attr	attr;
-	unsigned int			firings;
+	unsigned int			always;
 };
 
 FIXTURE_VARIANT_ADD(trigger_cpus, at_once)
 {
 	.attr = { .flags = PERF_TRIGGER_AT_ONCE },
-	.firings = CPU_FIRINGS,
+	.always = CPU_FIRINGS,
 };
 
 FIXTURE_VARIANT_ADD(trigger_cpus, bytes)
 {
 	.attr = { .depth_ns = LONG_NS, .depth_bytes = 960 },
-	.firings = CPU_FIRINGS / 2,
+	.always = CPU_FIRINGS / 2,
 };
 
 FIXTURE_VARIANT_ADD(trigger_cpus, time)
 {
 	.attr = { .depth_ns = 2000000 },
-	.firings = CPU_FIRINGS / 10,
+	.always = CPU_FIRINGS / 10,
 };
 
 static void build_cpus(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_cpus) *self,
@@ -909,6 +1150,7 @@ static void build_cpus(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_c
 TEST_F(trigger_cpus, frozen_under_load)
 {
 	struct perf_trigger_buffer buffers[MAX_CPUS];
+	unsigned int count = firings(variant->always);
 	struct perf_trigger_report report;
 
 	if (self->count < 1)
@@ -917,7 +1159,7 @@ TEST_F(trigger_cpus, frozen_under_load)
 	if (self->set < 0)
 		return;
 
-	for (unsigned int n = 0; n < variant->firings; n++) {
+	for (unsigned int n = 0; n < count; n++) {
 		int mine = n % self->count;
 		__u64 heads[MAX_CPUS];
 		struct perf_overwrite_walk walk;
