@@ -203,8 +203,8 @@ int perf_output_reserve_trigger(struct perf_output_handle *handle,
 }
 
 /*
- * What makes @event a trigger, or NULL: nothing says that who finds its overflow handler
- * changed finds this, too.
+ * What makes @event a trigger, or NULL: a CPU that sees the event's overflow handler changed
+ * may not see this yet.
  */
 static struct perf_trigger *perf_trigger_of(struct perf_event *event)
 {
