@@ -28,7 +28,7 @@ TOPIC ?=
 CHANGES ?=
 COMPILE ?=
 TRAILERS ?=
-export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE CONFIG PART AFTER TRIGGER CPUS TIMEOUT ICOUNT ARGS ONLY
+export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE ARCH CONFIG PART AFTER TRIGGER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench bench-native \
@@ -63,13 +63,13 @@ help:
 	@echo 'TREE=$(TREE)  (of: stock fixes pre core post helpers onstock upto-PATCH onstock-PATCH topic-TOPIC)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'PACKAGE=$(PACKAGE)  (a file linux-source-*.deb to use instead of the one that apt finds)'
-	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit%,$(notdir $(basename $(wildcard config/*.config)))))'
+	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit% x86_64 arm64,$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'PART=$(PART)  (check-all, of: '"$$(scripts/check-all -l)"')'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'TRIGGER=$(TRIGGER)  (run: what ends the second flight, an event or: event if filter)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given; kselftest: programs)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
-	@echo 'ARCH=$(ARCH)  (kunit: x86_64 or i386)'
+	@echo 'ARCH=$(ARCH)  (kunit: x86_64, i386 or arm64; kernel, guest, kselftest, check-config: x86_64 or arm64)'
 	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
 	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS)'
 	@echo '    (mails: see scripts/mails -h)'

@@ -18,6 +18,9 @@ TREE=${TREE:-post}
 KDIR=${KDIR:-}
 PACKAGE=${PACKAGE:-}
 CONFIG=${CONFIG:-}
+ARCH=${ARCH:-x86_64}
+# Processors that guests can have, with a config/<ARCH>.config each.
+ARCHS='x86_64 arm64'
 
 # The topics of the series, in the order of series/topics. Those of FIXES apply to pre and to stock. On pre
 # CORE follows, the support itself; on stock HELPERS, which lead to the same tree. BEYOND is the same on both.
@@ -169,11 +172,15 @@ base_of()
 	return 1
 }
 
-# configs: the variants of the guest's kernel that have a fragment of their own.
+# configs: the variants of the guest's kernel that have a fragment of their own. Those with a line
+# `# arch: name...` are for these processors only.
 configs()
 {
 	(cd "$ROOT/config" && for f in *.config; do
-		case "$f" in kernel.config | kunit*.config) ;; *) printf '%s ' "${f%.config}" ;; esac
+		case " $ARCHS kernel " in *" ${f%.config} "*) continue ;; esac
+		case "$f" in kunit*.config) continue ;; esac
+		of=$(sed -n 's/^# arch: //p' "$f")
+		case " ${of:-$ARCH} " in *" $ARCH "*) printf '%s ' "${f%.config}" ;; esac
 	done)
 }
 
@@ -183,11 +190,29 @@ config_lines()
 	[ -z "$CONFIG" ] || sed -n "s/^# $1: //p" "$ROOT/config/$CONFIG.config"
 }
 
-# kernel_fragments: the fragments of the guest's kernel, the common one and what the base changes of it.
+# kernel_fragments: the fragments of the guest's kernel, the common one, what ARCH needs, and what the base
+# changes of them.
 kernel_fragments()
 {
 	echo "$ROOT/config/kernel.config"
-	[ ! -e "$ROOT/bases/$BASE/kernel.config" ] || echo "$ROOT/bases/$BASE/kernel.config"
+	echo "$ROOT/config/$ARCH.config"
+	for fragment in kernel "$ARCH"; do
+		[ ! -e "$ROOT/bases/$BASE/$fragment.config" ] || echo "$ROOT/bases/$BASE/$fragment.config"
+	done
+}
+
+# arch_packages: the packages by which what runs on ARCH is built and emulated, beyond those for x86_64.
+arch_packages()
+{
+	case "$ARCH" in
+	arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm ;;
+	esac
+}
+
+# x86_64_only: of a script that knows no other processor.
+x86_64_only()
+{
+	[ "$ARCH" = x86_64 ] || die "ARCH=$ARCH: scripts/${0##*/} is for x86_64 only"
 }
 
 # maintainer_files: what get_maintainer.pl needs of a kernel tree, beside the files that mails touch.
@@ -203,10 +228,11 @@ kernel_version()
 		"$1/Makefile" 2>/dev/null | head -n 2 | tr -d '\n'
 }
 
-# use_base: check BASE, TREE, KDIR, PACKAGE and CONFIG and set what follows from them:
+# use_base: check BASE, TREE, KDIR, PACKAGE, ARCH and CONFIG and set what follows from them:
 #   KEY   names the source: the base, or the base and the folder or version that KDIR or PACKAGE names
 #   REPO  the git repository of its trees;  OUT  what is generated for it
-#   TREE_WORK  what is generated for TREE;  WORK  the same, or for its variant CONFIG
+#   TREE_WORK  what is generated for TREE;  WORK  the same, or for another ARCH, or for its variant CONFIG
+#   SRCARCH, CROSS  the kernel's folder of ARCH, and the prefix of its compiler
 use_base()
 {
 	case "$ROOT" in
@@ -271,14 +297,19 @@ use_base()
 	upto-* | onstock-* | topic-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
+	case "$ARCH" in
+	x86_64) SRCARCH=x86 CROSS='' ;;
+	arm64) SRCARCH=arm64 CROSS=aarch64-linux-gnu- WORK=$WORK/arm64 ;;
+	*) die "ARCH=$ARCH is none of: $ARCHS" ;;
+	esac
 	if [ -n "$CONFIG" ]; then
 		case " $(configs)" in
 		*" $CONFIG "*) ;;
-		*) die "CONFIG=$CONFIG is none of: $(configs)" ;;
+		*) die "CONFIG=$CONFIG is none of those for $ARCH: $(configs)" ;;
 		esac
 		WORK=$WORK/$CONFIG
 	fi
-	export BASE TREE KDIR PACKAGE CONFIG
+	export BASE TREE KDIR PACKAGE ARCH CONFIG
 }
 
 # is_verified VERSION: whether the series was tested on this version of the base's package.
