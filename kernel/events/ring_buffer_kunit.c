@@ -1150,6 +1150,8 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 	perf_sample_data_init(&data, 0, 0);
 	rb_test_sample_values(&data);
 	data.sample_flags = ~(u64)PERF_SAMPLE_RAW;
+	/* All zero, they are of user space on some architectures. */
+	perf_fetch_caller_regs(&regs);
 	/* Older kernels look there all the same. */
 	instruction_pointer_set(&regs, data.ip);
 	if (p->frags[0]) {
@@ -1321,6 +1323,9 @@ static void test_sample_without_values(struct kunit *test)
 	struct pt_regs regs = { };
 	unsigned int set, i;
 
+	perf_fetch_caller_regs(&regs);
+	/* The page there is none of the values. */
+	instruction_pointer_set(&regs, 0);
 	for (set = 0; set < BIT(ARRAY_SIZE(fields)); set++) {
 		u64 *to = (u64 *)(t->record + sizeof(*header));
 
@@ -2382,6 +2387,7 @@ static void test_sample_size(struct kunit *test)
 	buf = kunit_kzalloc(test, p->raw, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	rb_test_fill(buf, 77, round_down(p->raw, 4));
+	perf_fetch_caller_regs(&regs);
 
 	for (backward = 0; backward < 2; backward++) {
 		t = rb_test_attach(test, 32, 0, backward, false, 0);
@@ -2451,8 +2457,11 @@ static void test_sample_stack(struct kunit *test)
 #ifdef CONFIG_X86
 	regs.cs = __USER_CS;
 	regs.sp = PAGE_SIZE;
+#elif defined(CONFIG_ARM64)
+	regs.pstate = PSR_MODE_EL0t;
+	regs.sp = PAGE_SIZE;
 #else
-	kunit_skip(test, "registers of user space are made for x86 only");
+	kunit_skip(test, "registers of user space are made for x86 and arm64 only");
 #endif
 	mm = mm_alloc();
 	KUNIT_ASSERT_NOT_NULL(test, mm);
@@ -2574,6 +2583,7 @@ static void test_group_values(struct kunit *test)
 	*to++ = 0;
 
 	perf_sample_data_init(&data, 0, 0);
+	perf_fetch_caller_regs(&regs);
 	KUNIT_EXPECT_EQ(test, perf_event_output(&t->event, &data, &regs), 0);
 	rb_test_mirror(t, t->record, size);
 	rb_test_compare(test, t);
