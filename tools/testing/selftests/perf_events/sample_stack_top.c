@@ -45,6 +45,14 @@ static void touch_with_stack_at(unsigned long sp, const unsigned char *page)
 		     "mov %[saved], %%esp"
 		     : [saved] "=&r" (saved)
 		     : [sp] "r" (sp), [page] "r" (page) : "memory", "cc");
+#elif defined(__aarch64__)
+	/* Only what is addressed by the stack pointer needs it aligned. */
+	asm volatile("mov %[saved], sp\n\t"
+		     "mov sp, %[sp]\n\t"
+		     "ldrb wzr, [%[page]]\n\t"
+		     "mov sp, %[saved]"
+		     : [saved] "=&r" (saved)
+		     : [sp] "r" (sp), [page] "r" (page) : "memory", "cc");
 #else
 	(void)sp;
 	(void)page;
@@ -166,7 +174,7 @@ FIXTURE_SETUP(stack_top)
 	unsigned long end;
 	void *top;
 
-#if !defined(__x86_64__) && !defined(__i386__)
+#if !defined(__x86_64__) && !defined(__i386__) && !defined(__aarch64__)
 	SKIP(return, "can't move the stack pointer on this architecture");
 #endif
 	if (!geteuid()) {
