@@ -253,7 +253,7 @@ static int slack(const struct group_sample *sample, const __u64 *ids)
 	return sample->header.size - size - raw_size;
 }
 
-TEST_F_TIMEOUT(group_values, are_as_many_as_fit, 120)
+TEST_F(group_values, are_as_many_as_fit)
 {
 	const struct group_sample *sample = (const struct group_sample *)space;
 	unsigned int probed = 0, samples = 0;
