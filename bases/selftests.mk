@@ -15,8 +15,25 @@ NO_CALLS_SKIPS = pause_cost:pause_cost.calls.*
 # Trees without the topic trigger have none.
 NO_TRIGGER_SKIPS = trigger:*
 
-POST_FAILS = $(NO_PMU_FAILS)
-POST_SKIPS = $(NO_PMU_SKIPS) $(BASE_SKIPS)
+# What the processor can't; these lists are for post, other trees weren't tried. On arm64, watchpoints on
+# memory of the user don't report what the kernel accesses there. A signal for each hit comes before the
+# access is stepped over, and returns to it: there is no end of hits.
+ifeq ($(ARCH),arm64)
+ARCH_SKIPS = overwrite_nested:*
+ARCH_FAILS = sigtrap_threads:sigtrap_threads.enable_event \
+	sigtrap_threads:sigtrap_threads.modify_and_enable_event \
+	sigtrap_threads:sigtrap_threads.signal_stress*
+# Unit tests, as <suite>.<case>: breakpoints come before the access, again and again.
+UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
+	perf_ring_buffer.test_nested_wakeup \
+	perf_ring_buffer.test_paused_after_nested \
+	perf_ring_buffer.test_redirected_sample \
+	perf_trigger.test_depth_by_breakpoint* \
+	perf_trigger.test_newest_by_breakpoint*
+endif
+
+POST_FAILS = $(NO_PMU_FAILS) $(ARCH_FAILS)
+POST_SKIPS = $(NO_PMU_SKIPS) $(ARCH_SKIPS) $(BASE_SKIPS)
 
 # Holes of stock, and of pre, that the series closes. Backward ones fail on pre in any case.
 UNFIXED_FAILS = group_values:*.forward_* \
