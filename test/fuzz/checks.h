@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What must hold of a buffer, whatever else happens. All of it is asked with the slot taken.
+ */
+#ifndef FUZZ_CHECKS_H
+#define FUZZ_CHECKS_H
+
+#include "fuzz.h"
+
+/* More than is written in any run. */
+#define TOO_MUCH	(1ULL << 44)
+
+/* The number in a line of the event's fdinfo, or -1. */
+static long fdinfo(int fd, const char *name)
+{
+	char path[64], text[2048], *line;
+	ssize_t length;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return -1;
+	length = read(info, text, sizeof(text) - 1);
+	close(info);
+	if (length <= 0)
+		return -1;
+	text[length] = 0;
+	line = strstr(text, name);
+	return line ? strtol(line + strlen(name) + 1, NULL, 10) : -1;
+}
+
+/* Pauses and resumes of this worker's processes. */
+static int pause_output(int fd, unsigned long argument)
+{
+	int ret;
+
+	if (argument & 0xffffffff)
+		return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, argument);
+	__atomic_fetch_add(&shared->resumes_begun[worker_nr], 1, __ATOMIC_SEQ_CST);
+	ret = ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, argument);
+	__atomic_fetch_add(&shared->resumes_done[worker_nr], 1, __ATOMIC_SEQ_CST);
+	return ret;
+}
+
+/* Whether nobody resumes at the moment; @number tells later whether anybody has. */
+static bool nobody_resumes(unsigned long *number)
+{
+	*number = __atomic_load_n(&shared->resumes_begun[worker_nr], __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&shared->resumes_done[worker_nr], __ATOMIC_SEQ_CST) == *number;
+}
+
+static bool nobody_resumed(unsigned long number)
+{
+	return __atomic_load_n(&shared->resumes_begun[worker_nr], __ATOMIC_SEQ_CST) == number;
+}
+
+/* The head goes one way. */
+static void check_head(struct slot *s)
+{
+	uint64_t head = perf_overwrite_head(&s->ow);
+	uint64_t written = s->attr.write_backward ? s->head - head : head - s->head;
+
+	if (s->scribble)
+		return;
+	if (written > TOO_MUCH)
+		violation("the head of a %s buffer went from %#llx to %#llx",
+			  s->attr.write_backward ? "backward" : "forward",
+			  (unsigned long long)s->head, (unsigned long long)head);
+	s->head = head;
+}
+
+static bool check_record(struct slot *s, const struct perf_event_header *record, uint64_t position)
+{
+	/* Types are numbered from 1; 32 leaves room for those to come. */
+	if (!record->type || record->type > 32) {
+		violation("a record of type %u and size %u at %#llx, head %#llx of %zu bytes",
+			  record->type, record->size, (unsigned long long)position,
+			  (unsigned long long)s->head, s->ow.size);
+		return false;
+	}
+	if (record->type == PERF_RECORD_LOST && record->size >= 24 && !((__u64 *)record)[2]) {
+		violation("a PERF_RECORD_LOST of nothing at %#llx", (unsigned long long)position);
+		return false;
+	}
+	return true;
+}
+
+/* A frozen backward buffer: from the newest to the oldest, and all that was written is found. */
+static void walk_backward(struct slot *s, void *space)
+{
+	struct perf_overwrite_walk walk;
+	struct perf_event_header *record, header;
+	uint64_t written = -s->head;
+	unsigned long records = 0;
+
+	perf_overwrite_begin_at(&walk, &s->ow, s->head, written < s->ow.size ? written : s->ow.size);
+	while ((record = perf_overwrite_next(&walk, space))) {
+		if (!check_record(s, record, s->head + walk.covered - record->size))
+			return;
+		records++;
+	}
+	count(COUNT_WALKS, 1);
+	count(COUNT_RECORDS, records);
+	if (written <= s->ow.size) {
+		if (walk.left)
+			violation("%zu of %llu bytes written are not found in a buffer of %zu, after %lu records",
+				  walk.left, (unsigned long long)written, s->ow.size, records);
+		return;
+	}
+	if (!walk.left)
+		return;
+	count(COUNT_LAPPED, 1);
+	memcpy(&header, s->ow.data + walk.offset, sizeof(header));
+	if (header.size % 8 || header.size <= walk.left || !header.type || header.type > 32)
+		violation("a walk ends after %lu records with %zu bytes left, at a header of type %u and size %u; head %#llx of %zu bytes",
+			  records, walk.left, header.type, header.size,
+			  (unsigned long long)s->head, s->ow.size);
+}
+
+/* A frozen forward buffer whose records can be told from each other: from @tail to the head. */
+static void walk_forward(struct slot *s, uint64_t tail, void *space)
+{
+	uint64_t left = s->head - tail;
+	struct perf_event_header header;
+	unsigned long records = 0;
+
+	if (left > s->ow.size) {
+		violation("%llu bytes unread in a buffer of %zu", (unsigned long long)left, s->ow.size);
+		return;
+	}
+	for (; left; left -= header.size, records++) {
+		size_t offset = (s->head - left) & (s->ow.size - 1);
+
+		memcpy(&header, s->ow.data + offset, sizeof(header));
+		if (header.size < sizeof(header) || header.size % 8 || header.size > left) {
+			violation("a size of %u, %llu bytes before the head %#llx of %zu bytes, after %lu records",
+				  header.size, (unsigned long long)left,
+				  (unsigned long long)s->head, s->ow.size, records);
+			return;
+		}
+		perf_overwrite_copy(space, s->ow.data, s->ow.size, offset, header.size);
+		if (!check_record(s, space, s->head - left))
+			return;
+	}
+	count(COUNT_WALKS, 1);
+	count(COUNT_RECORDS, records);
+}
+
+/* @frozen: nobody writes. Walks, and hands what was read back where the buffer is the reader's own. */
+static void check_contents(struct slot *s, void *space)
+{
+	uint64_t tail = s->ow.meta->data_tail;
+
+	if (s->scribble)
+		return;
+	if (s->attr.write_backward)
+		walk_backward(s, space);
+	else if (s->writable && !s->foreign)
+		walk_forward(s, tail, space);
+	else if (s->head <= s->ow.size && !tail)
+		walk_forward(s, 0, space);
+}
+
+/* Pauses the buffer and looks at it twice. */
+static void check_frozen(struct slot *s, struct random *r)
+{
+	static __thread __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+	static __thread unsigned char *copy;
+	bool resume = !one_in(r, 4), consume = one_in(r, 2), start = one_in(r, 3);
+	unsigned int wait = one_in(r, 2) ? below(r, 3000) : 0;
+	unsigned long resumes;
+	uint64_t head;
+	long paused;
+
+	if (!s->mapped || !s->ow.size)
+		return;
+	if (!copy)
+		copy = malloc(MAX_PAGES * sysconf(_SC_PAGESIZE));
+	if (s->fd < 0) {
+		check_head(s);
+		return;
+	}
+	if (!nobody_resumes(&resumes))
+		return;
+	if (start)
+		perf_overwrite_pause_start(s->fd);
+	if (perf_overwrite_pause(s->fd)) {
+		violation("a pause of a mapped buffer: %s", strerror(errno));
+		return;
+	}
+	check_head(s);
+	head = s->head;
+	if (s->scribble)
+		goto out;
+	memcpy(copy, s->ow.data, s->ow.size);
+	if (wait)
+		usleep(wait);
+	paused = fdinfo(s->fd, "output-paused");
+	if (perf_overwrite_head(&s->ow) != head) {
+		uint64_t later = perf_overwrite_head(&s->ow);
+
+		if (nobody_resumed(resumes))
+			violation("the head of a paused buffer went from %#llx to %#llx",
+				  (unsigned long long)head, (unsigned long long)later);
+	} else if (memcmp(copy, s->ow.data, s->ow.size)) {
+		size_t at = 0;
+
+		while (at < s->ow.size && copy[at] == s->ow.data[at])
+			at++;
+		if (nobody_resumed(resumes))
+			violation("a paused buffer of %zu bytes with head %#llx changed at %zu",
+				  s->ow.size, (unsigned long long)head, at);
+	} else {
+		struct perf_overwrite ow = s->ow;
+
+		if (!nobody_resumed(resumes))
+			goto out;
+		count(COUNT_FROZEN, 1);
+		if (!paused)
+			violation("fdinfo doesn't say that a paused buffer is");
+		/* The copy: nobody can change it. */
+		s->ow.data = copy;
+		check_contents(s, space);
+		s->ow = ow;
+		if (consume && s->writable && !s->foreign)
+			perf_overwrite_set_tail(&s->ow, head);
+	}
+out:
+	if (resume)
+		pause_output(s->fd, 0);
+}
+
+/* How many bytes a read() of the event's value or values returns. */
+static void check_values(struct slot *s, const __u64 *values, ssize_t length)
+{
+	uint64_t format = s->attr.read_format, words = 1;
+
+	/* An event in the error state has none. */
+	if (!length)
+		return;
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		words++;
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		words++;
+	if (format & PERF_FORMAT_GROUP)
+		words += values[0] * (1 + !!(format & PERF_FORMAT_ID) + !!(format & FORMAT_LOST));
+	else
+		words += !!(format & PERF_FORMAT_ID) + !!(format & FORMAT_LOST);
+	if (words * sizeof(__u64) != (uint64_t)length)
+		violation("a read of format %#llx returned %zd bytes, not %llu",
+			  (unsigned long long)format, length,
+			  (unsigned long long)words * sizeof(__u64));
+	count(COUNT_READS, 1);
+}
+
+/*
+ * What a set says of a buffer holds as long as the set stays frozen, in one generation. The descriptor
+ * doesn't block.
+ */
+static void check_report(int set)
+{
+	struct perf_trigger_buffer buffers[SLOTS], again_buffers[SLOTS];
+	struct perf_trigger_report report, again;
+	struct { uint64_t head; bool known; } seen[SLOTS] = {};
+	unsigned int nr;
+
+	if (perf_trigger_read(set, &report, buffers, SLOTS))
+		return;
+	nr = report.nr < SLOTS ? report.nr : SLOTS;
+	for (unsigned int i = 0; i < nr; i++) {
+		for (struct slot *s = slots; s < slots + SLOTS; s++) {
+			if (s->id != buffers[i].id || !slot_take(s))
+				continue;
+			if (s->id == buffers[i].id && s->mapped && s->ow.size && !s->scribble) {
+				seen[i].head = perf_overwrite_head(&s->ow);
+				seen[i].known = true;
+			}
+			slot_give(s);
+		}
+	}
+	if (perf_trigger_read(set, &again, again_buffers, SLOTS) ||
+	    again.generation != report.generation)
+		return;
+	if (again.nr != report.nr || again.id != report.id || again.time != report.time)
+		violation("a frozen set's report changed: %u to %u buffers, time %llu to %llu",
+			  report.nr, again.nr, (unsigned long long)report.time,
+			  (unsigned long long)again.time);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!seen[i].known || (again_buffers[i].flags & PERF_TRIGGER_GONE))
+			continue;
+		count(COUNT_REPORTS, 1);
+		if (seen[i].head != buffers[i].head || seen[i].head != again_buffers[i].head)
+			violation("a frozen set says head %#llx, then %#llx of a buffer, which is at %#llx",
+				  (unsigned long long)buffers[i].head,
+				  (unsigned long long)again_buffers[i].head,
+				  (unsigned long long)seen[i].head);
+	}
+}
+
+#endif /* FUZZ_CHECKS_H */
