@@ -70,6 +70,96 @@ static void check_head(struct slot *s)
 	s->head = head;
 }
 
+/* How many words a read() of an event or a group returns, a sample of it has; 0 if it can't be known. */
+static size_t words_of_values(uint64_t format, const __u64 *values, size_t words)
+{
+	size_t times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
+		       !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	size_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & FORMAT_LOST);
+
+	if (!words)
+		return 0;
+	if (!(format & PERF_FORMAT_GROUP))
+		return times + each;
+	return values[0] > words ? 0 : 1 + times + values[0] * each;
+}
+
+/* How many words the body of a sample has, by its own contents; more than @words if these make no sense. */
+static size_t words_of_sample(const struct perf_event_attr *attr, const __u64 *body, size_t words)
+{
+	static const uint64_t leading = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	static const uint64_t single = PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
+		PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE;
+	uint64_t type = attr->sample_type;
+	size_t at = __builtin_popcountll(type & leading), more;
+
+	if (type & PERF_SAMPLE_READ) {
+		if (at >= words)
+			return ~0UL;
+		more = words_of_values(attr->read_format, body + at, words - at);
+		if (!more)
+			return ~0UL;
+		at += more;
+	}
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		if (at >= words || body[at] > words)
+			return ~0UL;
+		at += 1 + body[at];
+	}
+	if (type & PERF_SAMPLE_RAW) {
+		if (at >= words || (*(__u32 *)&body[at] + sizeof(__u32)) % sizeof(__u64))
+			return ~0UL;
+		at += (*(__u32 *)&body[at] + sizeof(__u32)) / sizeof(__u64);
+	}
+	if (type & PERF_SAMPLE_REGS_USER) {
+		if (at >= words)
+			return ~0UL;
+		at += 1 + (body[at] ? __builtin_popcountll(attr->sample_regs_user) : 0);
+	}
+	if (type & PERF_SAMPLE_STACK_USER) {
+		if (at >= words || body[at] % sizeof(__u64) || body[at] > 65528)
+			return ~0UL;
+		/* What was dumped is never more than the room for it. */
+		more = body[at] / sizeof(__u64);
+		at += 1 + more;
+		if (more && (at >= words || body[at] > more * sizeof(__u64)))
+			return ~0UL;
+		at += !!more;
+	}
+	at += !!(type & PERF_SAMPLE_WEIGHT_TYPE) + !!(type & PERF_SAMPLE_DATA_SRC) +
+	      !!(type & PERF_SAMPLE_TRANSACTION);
+	if (type & PERF_SAMPLE_REGS_INTR) {
+		if (at >= words)
+			return ~0UL;
+		at += 1 + (body[at] ? __builtin_popcountll(attr->sample_regs_intr) : 0);
+	}
+	return at + __builtin_popcountll(type & single);
+}
+
+/* Samples begin with the ids of their events in every other epoch: the others may be of any event. */
+static bool check_sample(const struct perf_event_header *record, uint64_t position)
+{
+	const __u64 *body = (const __u64 *)(record + 1);
+	size_t words = record->size / sizeof(__u64) - 1, found;
+	const struct perf_event_attr *attr;
+
+	if (!identified)
+		return true;
+	attr = words ? attr_of(body[0]) : NULL;
+	if (!attr)
+		return true;
+	count(COUNT_SAMPLES, 1);
+	found = words_of_sample(attr, body, words);
+	if (found == words)
+		return true;
+	violation("a sample of %zu words has %zd by its contents, at %#llx: type %#llx, read_format %#llx",
+		  words, found, (unsigned long long)position,
+		  (unsigned long long)attr->sample_type, (unsigned long long)attr->read_format);
+	return false;
+}
+
 static bool check_record(struct slot *s, const struct perf_event_header *record, uint64_t position)
 {
 	/* Types are numbered from 1; 32 leaves room for those to come. */
@@ -83,7 +173,7 @@ static bool check_record(struct slot *s, const struct perf_event_header *record,
 		violation("a PERF_RECORD_LOST of nothing at %#llx", (unsigned long long)position);
 		return false;
 	}
-	return true;
+	return record->type != PERF_RECORD_SAMPLE || check_sample(record, position);
 }
 
 /* A frozen backward buffer: from the newest to the oldest, and all that was written is found. */
@@ -234,23 +324,16 @@ out:
 /* How many bytes a read() of the event's value or values returns. */
 static void check_values(struct slot *s, const __u64 *values, ssize_t length)
 {
-	uint64_t format = s->attr.read_format, words = 1;
+	uint64_t format = s->attr.read_format;
+	size_t words = words_of_values(format, values, length / sizeof(__u64));
 
 	/* An event in the error state has none. */
 	if (!length)
 		return;
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		words++;
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		words++;
-	if (format & PERF_FORMAT_GROUP)
-		words += values[0] * (1 + !!(format & PERF_FORMAT_ID) + !!(format & FORMAT_LOST));
-	else
-		words += !!(format & PERF_FORMAT_ID) + !!(format & FORMAT_LOST);
 	if (words * sizeof(__u64) != (uint64_t)length)
 		violation("a read of format %#llx returned %zd bytes, not %llu",
 			  (unsigned long long)format, length,
-			  (unsigned long long)words * sizeof(__u64));
+			  (unsigned long long)(words * sizeof(__u64)));
 	count(COUNT_READS, 1);
 }
 

@@ -17,7 +17,7 @@
 #include "fuzz.h"
 #include "checks.h"
 
-#define STEPS		160
+#define STEPS		400
 #define CHILD_STEPS	30
 #define HANG_NS		120000000000ULL
 #define NOBODY		65534
@@ -66,6 +66,33 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *form
 	fprintf(stderr, ": %s\n", strerror(errno));
 	va_end(args);
 	exit(2);
+}
+
+/* The events that this worker has opened. */
+bool identified;
+static struct {
+	uint64_t		id;
+	struct perf_event_attr	attr;
+} opened[THREADS * STEPS];
+static unsigned int nr_opened;
+
+const struct perf_event_attr *attr_of(uint64_t id)
+{
+	for (unsigned int i = 0; id && i < ARRAY_SIZE(opened); i++)
+		if (__atomic_load_n(&opened[i].id, __ATOMIC_ACQUIRE) == id)
+			return &opened[i].attr;
+	return NULL;
+}
+
+static void remember(uint64_t id, const struct perf_event_attr *attr)
+{
+	unsigned int i = __atomic_fetch_add(&nr_opened, 1, __ATOMIC_RELAXED);
+
+	/* A child that forks on has more of them than its worker may. */
+	if (!id || i >= ARRAY_SIZE(opened))
+		return;
+	opened[i].attr = *attr;
+	__atomic_store_n(&opened[i].id, id, __ATOMIC_RELEASE);
 }
 
 static struct slot *any_slot(struct random *r)
@@ -180,6 +207,8 @@ static void random_sample_type(struct random *r, struct perf_event_attr *attr)
 		attr->sample_type &= often;
 	if (one_in(r, 100))
 		attr->sample_type = next(r);
+	if (identified)
+		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
 	attr->sample_regs_user = next(r) & registers;
 	attr->sample_regs_intr = next(r) & registers;
 	attr->sample_stack_user = below(r, one_in(r, 3) ? 65536 : 1024) & ~7U;
@@ -337,6 +366,7 @@ static bool step_open(struct random *r)
 	s->scribble = scribble;
 	s->id = 0;
 	ioctl(fd, PERF_EVENT_IOC_ID, &s->id);
+	remember(s->id, &attr);
 	if (map)
 		map_slot(s, pages, writable);
 	slot_give(s);
@@ -404,12 +434,18 @@ static bool step_wild_map(struct random *r)
 	struct wild *w = &wilds[i];
 	size_t size = (1 + random_pages(r)) * page_size;
 	int prot = one_in(r, 3) ? PROT_READ | PROT_WRITE : PROT_READ, fd = any_fd(r);
+	struct slot *s = mapped_slot(r);
 	int type = one_in(r, 20) ? MAP_PRIVATE : MAP_SHARED;
 	off_t offset = one_in(r, 20) ? (off_t)below(r, 20) * page_size : 0;
 	bool done = false;
 
 	if (__atomic_exchange_n(&wild_busy[i], true, __ATOMIC_ACQUIRE))
 		return false;
+	/* Another mapping of what is mapped, often. */
+	if (one_in(r, 2) && s->mapped) {
+		fd = s->fd;
+		size = s->ow.size + page_size;
+	}
 	if (!w->area) {
 		void *area = mmap(NULL, size, prot, type, fd, offset);
 
@@ -579,7 +615,12 @@ static bool step_walk(struct random *r)
 static bool step_set_output(struct random *r)
 {
 	struct slot *to = one_in(r, 4) ? any_slot(r) : mapped_slot(r), *s = neighbour(r, to);
-	int fd = one_in(r, 20) ? any_fd(r) : s->fd;
+	int fd;
+
+	/* One that is mapped stays where it is. */
+	for (int i = 0; i < SLOTS / HOMES && s->mapped; i++)
+		s = neighbour(r, to);
+	fd = one_in(r, 20) ? any_fd(r) : s->fd;
 
 	return !ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, one_in(r, 5) ? -1 : to->fd);
 }
@@ -890,6 +931,9 @@ static void child(struct random *r)
 
 	in_child = true;
 	for (struct slot *s = slots; s < slots + SLOTS; s++) {
+		/* The other thread was at it, and it is neither this nor that. */
+		if (s->busy)
+			s->fd = -1;
 		s->busy = false;
 		s->mapped = false;
 		s->foreign = true;
@@ -1081,6 +1125,7 @@ static void worker(uid_t user)
 	struct random r = random_of(seed, worker_nr, epoch, 1000);
 	bool orderly = !one_in(&r, 4);
 
+	identified = one_in(&r, 2);
 	signal(SIGTRAP, ignore);
 	signal(SIGIO, ignore);
 	memory = mmap(NULL, MEMORY_PAGES * page_size, PROT_READ | PROT_WRITE,

@@ -48,6 +48,7 @@
 	count(WALKS, "walks through paused buffers")		\
 	count(RECORDS, "records in them")			\
 	count(LAPPED, "walks that ended at a cut record")	\
+	count(SAMPLES, "samples whose contents have their size")	\
 	count(READS, "reads of values, sizes compared")		\
 	count(REPORTS, "buffers compared with a set's report")	\
 	count(PINNED, "processes that left no page pinned")	\
@@ -102,6 +103,9 @@ struct fuzz_set {
 extern struct shared *shared;
 extern struct slot slots[SLOTS];
 extern int worker_nr;
+/* All samples begin with their events' ids; attr_of() knows these. */
+extern bool identified;
+const struct perf_event_attr *attr_of(uint64_t id);
 extern __thread int thread_nr;
 extern __thread uint64_t at_step;
 
