@@ -27,7 +27,7 @@ static long fdinfo(int fd, const char *name)
 		return -1;
 	text[length] = 0;
 	line = strstr(text, name);
-	return line ? strtol(line + strlen(name) + 1, NULL, 10) : -1;
+	return line ? strtol(line + strlen(name), NULL, 10) : -1;
 }
 
 /* Pauses and resumes of this worker's processes. */
@@ -286,7 +286,7 @@ static void check_frozen(struct slot *s, struct random *r)
 	memcpy(copy, s->ow.data, s->ow.size);
 	if (wait)
 		usleep(wait);
-	paused = fdinfo(s->fd, "output-paused");
+	paused = fdinfo(s->fd, "output-paused:");
 	if (perf_overwrite_head(&s->ow) != head) {
 		uint64_t later = perf_overwrite_head(&s->ow);
 
@@ -339,45 +339,45 @@ static void check_values(struct slot *s, const __u64 *values, ssize_t length)
 
 /*
  * What a set says of a buffer holds as long as the set stays frozen, in one generation. The descriptor
- * doesn't block.
+ * doesn't block. A buffer may have joined by an event that has one of its own now, so ids don't tell.
  */
 static void check_report(int set)
 {
-	struct perf_trigger_buffer buffers[SLOTS], again_buffers[SLOTS];
+	static __thread struct perf_trigger_buffer buffers[64];
+	struct { uint64_t head, id; } seen[SLOTS];
 	struct perf_trigger_report report, again;
-	struct { uint64_t head; bool known; } seen[SLOTS] = {};
-	unsigned int nr;
+	unsigned int nr_seen = 0, i;
+	long set_id = fdinfo(set, "trigger-set:");
 
-	if (perf_trigger_read(set, &report, buffers, SLOTS))
+	if (perf_trigger_read(set, &report, buffers, ARRAY_SIZE(buffers)))
 		return;
-	nr = report.nr < SLOTS ? report.nr : SLOTS;
-	for (unsigned int i = 0; i < nr; i++) {
-		for (struct slot *s = slots; s < slots + SLOTS; s++) {
-			if (s->id != buffers[i].id || !slot_take(s))
-				continue;
-			if (s->id == buffers[i].id && s->mapped && s->ow.size && !s->scribble) {
-				seen[i].head = perf_overwrite_head(&s->ow);
-				seen[i].known = true;
-			}
-			slot_give(s);
+	for (struct slot *s = slots; s < slots + SLOTS; s++) {
+		if (!slot_take(s))
+			continue;
+		if (s->fd >= 0 && s->mapped && s->ow.size && !s->scribble &&
+		    fdinfo(s->fd, "trigger-set:") == set_id) {
+			seen[nr_seen].head = perf_overwrite_head(&s->ow);
+			seen[nr_seen++].id = s->id;
 		}
+		slot_give(s);
 	}
-	if (perf_trigger_read(set, &again, again_buffers, SLOTS) ||
-	    again.generation != report.generation)
+	if (perf_trigger_read(set, &again, buffers, ARRAY_SIZE(buffers)) ||
+	    again.generation != report.generation || again.nr > ARRAY_SIZE(buffers) ||
+	    fdinfo(set, "trigger-set:") != set_id)
 		return;
 	if (again.nr != report.nr || again.id != report.id || again.time != report.time)
 		violation("a frozen set's report changed: %u to %u buffers, time %llu to %llu",
 			  report.nr, again.nr, (unsigned long long)report.time,
 			  (unsigned long long)again.time);
-	for (unsigned int i = 0; i < nr; i++) {
-		if (!seen[i].known || (again_buffers[i].flags & PERF_TRIGGER_GONE))
-			continue;
+	while (nr_seen--) {
 		count(COUNT_REPORTS, 1);
-		if (seen[i].head != buffers[i].head || seen[i].head != again_buffers[i].head)
-			violation("a frozen set says head %#llx, then %#llx of a buffer, which is at %#llx",
-				  (unsigned long long)buffers[i].head,
-				  (unsigned long long)again_buffers[i].head,
-				  (unsigned long long)seen[i].head);
+		for (i = 0; i < again.nr; i++)
+			if (buffers[i].head == seen[nr_seen].head)
+				break;
+		if (i == again.nr)
+			violation("the buffer of event %llu is at head %#llx, and the set that has frozen it knows no such",
+				  (unsigned long long)seen[nr_seen].id,
+				  (unsigned long long)seen[nr_seen].head);
 	}
 }
 

@@ -342,6 +342,12 @@ static bool step_open(struct random *r)
 		cpu = below(r, nr_cpus);
 	if (!attr.use_clockid)
 		attr.clockid = 0;
+	/*
+	 * Kernels without a mend have events use the memory of a leader that is gone if its CPU had been
+	 * offline before they came.
+	 */
+	if (pid == -1)
+		group = -1;
 	/* Not all at once, and not much at a time of what users may not. */
 	if (getuid() && !one_in(r, 8))
 		attr.exclude_kernel = 1;
@@ -404,7 +410,7 @@ static bool step_map(struct random *r)
 		done = true;
 		if (ow.size != s->ow.size)
 			violation("a buffer of %zu bytes was mapped with %zu", s->ow.size, ow.size);
-		if (writable && fdinfo(s->fd, "output-overwrite") == 1)
+		if (writable && fdinfo(s->fd, "output-overwrite:") == 1)
 			violation("an overwritable buffer got a writable mapping");
 		perf_overwrite_unmap(&ow);
 	}
@@ -519,7 +525,7 @@ static bool step_mprotect(struct random *r)
 		s->writable = false;
 	} else if (!mprotect(s->ow.meta, size, PROT_READ | PROT_WRITE)) {
 		done = true;
-		if (s->fd >= 0 && fdinfo(s->fd, "output-overwrite") == 1)
+		if (s->fd >= 0 && fdinfo(s->fd, "output-overwrite:") == 1)
 			violation("the mapping of an overwritable buffer was made writable");
 		s->writable = true;
 	}
@@ -736,19 +742,18 @@ static bool step_poll(struct random *r)
 
 static bool step_signals(struct random *r)
 {
-	int fd = any_fd(r);
+	int fd = any_slot(r)->fd;
 
-	if (fd < 3)
-		return false;
 	fcntl(fd, F_SETOWN, getpid());
-	return !fcntl(fd, F_SETFL, one_in(r, 2) ? O_ASYNC : 0);
+	/* It may be the number of a set by now, which must go on not to block. */
+	return !fcntl(fd, F_SETFL, O_NONBLOCK | (one_in(r, 2) ? O_ASYNC : 0));
 }
 
 static bool step_fdinfo(struct random *r)
 {
 	int fd = any_fd(r);
 
-	return fd >= 0 && fdinfo(fd, "output-pages") >= 0;
+	return fd >= 0 && fdinfo(fd, "output-pages:") >= 0;
 }
 
 static bool step_query(struct random *r)
@@ -923,10 +928,27 @@ static bool step_set_close(struct random *r)
 
 static void run_steps(struct random *r, unsigned int steps);
 
+/* A set that may never fire: the descriptor is of this process alone, as whether it blocks is of all. */
+static void wait_for_set(struct random *r)
+{
+	struct perf_trigger_attr attr = { .flags = PERF_TRIGGER_AT_ONCE };
+	int event = any_fd(r), set = perf_trigger_set(event, &attr);
+	char buffer[512];
+	__u64 generation = 0;
+
+	if (set < 0)
+		return;
+	for (int i = 0; i < 4; i++)
+		perf_trigger_join(set, any_fd(r));
+	perf_trigger_add(set, event);
+	if (!perf_trigger_arm(set, &generation) && read(set, buffer, sizeof(buffer)) < 0)
+		violation("a read() of a set that is armed: %s", strerror(errno));
+	close(set);
+}
+
 /* Whoever has the descriptors needn't be whoever opened them. Mappings aren't inherited. */
 static void child(struct random *r)
 {
-	struct fuzz_set *set = &sets[below(r, SETS)];
 	unsigned int user = below(r, ARRAY_SIZE(users));
 
 	in_child = true;
@@ -950,12 +972,8 @@ static void child(struct random *r)
 		_exit(1);
 	}
 	/* Nobody but the parent ends this one. */
-	if (one_in(r, 6) && set->fd >= 0) {
-		char buffer[512];
-
-		fcntl(set->fd, F_SETFL, 0);
-		read(set->fd, buffer, sizeof(buffer));
-	}
+	if (one_in(r, 6))
+		wait_for_set(r);
 	run_steps(r, 1 + below(r, CHILD_STEPS));
 	_exit(0);
 }
