@@ -953,13 +953,19 @@ static void child(struct random *r)
 
 	in_child = true;
 	for (struct slot *s = slots; s < slots + SLOTS; s++) {
-		/* The other thread was at it, and it is neither this nor that. */
-		if (s->busy)
+		/*
+		 * The other thread was at it, and it is neither this nor that, or opened it when the
+		 * descriptors were copied, and memory wasn't yet.
+		 */
+		if (s->busy || fcntl(s->fd, F_GETFD) < 0)
 			s->fd = -1;
 		s->busy = false;
 		s->mapped = false;
 		s->foreign = true;
 	}
+	for (int i = 0; i < SETS; i++)
+		if (fcntl(sets[i].fd, F_GETFD) < 0)
+			sets[i].fd = -1;
 	memset(wild_busy, 0, sizeof(wild_busy));
 	memset(wilds, 0, sizeof(wilds));
 	if (one_in(r, 2) && setuid(users[user]))
