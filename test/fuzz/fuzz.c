@@ -953,11 +953,13 @@ static void child(struct random *r)
 
 	in_child = true;
 	for (struct slot *s = slots; s < slots + SLOTS; s++) {
+		__u64 id = 0;
+
 		/*
-		 * The other thread was at it, and it is neither this nor that, or opened it when the
+		 * The other thread was at it, and it is neither this nor that, or changed it when the
 		 * descriptors were copied, and memory wasn't yet.
 		 */
-		if (s->busy || fcntl(s->fd, F_GETFD) < 0)
+		if (s->busy || ioctl(s->fd, PERF_EVENT_IOC_ID, &id) || id != s->id)
 			s->fd = -1;
 		s->busy = false;
 		s->mapped = false;
