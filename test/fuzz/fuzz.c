@@ -1208,7 +1208,7 @@ static void hotplug(void)
 			if (write(fd, state, 1) == 1)
 				count(COUNT_HOTPLUGS, 1);
 			close(fd);
-			usleep(100000 + below(&r, 1000000));
+			usleep(200000 + below(&r, 3000000));
 		}
 	}
 	_exit(0);

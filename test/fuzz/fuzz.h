@@ -143,7 +143,6 @@ static inline bool one_in(struct random *r, unsigned int n)
 	return !below(r, n);
 }
 
-
 static inline uint64_t now_ns(void)
 {
 	struct timespec t;
