@@ -470,6 +470,7 @@ static bool step_wild_unmap(struct random *r)
 	unsigned int i = below(r, ARRAY_SIZE(wilds)), kind = below(r, 6);
 	struct wild *w = &wilds[i];
 	bool done = false;
+	size_t half;
 	void *area;
 
 	if (__atomic_exchange_n(&wild_busy[i], true, __ATOMIC_ACQUIRE))
@@ -478,8 +479,16 @@ static bool step_wild_unmap(struct random *r)
 		goto out;
 	switch (kind) {
 	case 0:
-		/* A part of it, which a kernel may refuse, must not be lost. */
-		done = !munmap((char *)w->area + w->size / 2 / page_size * page_size, page_size);
+		/* Kernels refuse to split it; where it was done, what is there then isn't ours. */
+		half = w->size / 2 / page_size * page_size;
+		done = !munmap((char *)w->area + half, page_size);
+		if (!done)
+			break;
+		if (w->size > half + page_size)
+			munmap((char *)w->area + half + page_size, w->size - half - page_size);
+		w->size = half;
+		if (!half)
+			w->area = NULL;
 		break;
 	case 1:
 		area = mremap(w->area, w->size, w->size + page_size, MREMAP_MAYMOVE);
