@@ -102,7 +102,9 @@ int main(void)
 		if (open_buffer(&buffers[i], &names, 4096, 0))
 			break;
 	set = buffers[0].fd > 0 ? perf_trigger_set(buffers[0].fd, &attr) : -1;
+	must(buffers[0].fd > 0 && set < 0 && errno != ENOTTY, "PERF_EVENT_IOC_TRIGGER_SET");
 	if (set < 0) {
+		print_none("plain");
 		for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++) {
 			char name[64];
 

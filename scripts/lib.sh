@@ -163,6 +163,12 @@ base_var()
 		base-var
 }
 
+# unit_skips: the unit tests that must skip on ARCH as bases/selftests.mk lists them, as one regular expression.
+unit_skips()
+{
+	base_var UNIT_SKIPS | sed 's/[.]/[.]/g; s/\*/.*/g; s/ /|/g'
+}
+
 # base_of PACKAGE: the base that covers its kernels.
 base_of()
 {
