@@ -33,13 +33,15 @@ static long fdinfo(int fd, const char *name)
 /* Pauses and resumes of this worker's processes. */
 static int pause_output(int fd, unsigned long argument)
 {
+	bool *resuming = &shared->resuming[worker_nr][thread_nr][in_child];
 	int ret;
 
 	if (argument & 0xffffffff)
 		return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, argument);
+	__atomic_store_n(resuming, true, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&shared->resumes_begun[worker_nr], 1, __ATOMIC_SEQ_CST);
 	ret = ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, argument);
-	__atomic_fetch_add(&shared->resumes_done[worker_nr], 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(resuming, false, __ATOMIC_SEQ_CST);
 	return ret;
 }
 
@@ -47,7 +49,11 @@ static int pause_output(int fd, unsigned long argument)
 static bool nobody_resumes(unsigned long *number)
 {
 	*number = __atomic_load_n(&shared->resumes_begun[worker_nr], __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&shared->resumes_done[worker_nr], __ATOMIC_SEQ_CST) == *number;
+	for (int t = 0; t < THREADS; t++)
+		for (int child = 0; child < 2; child++)
+			if (__atomic_load_n(&shared->resuming[worker_nr][t][child], __ATOMIC_SEQ_CST))
+				return false;
+	return true;
 }
 
 static bool nobody_resumed(unsigned long number)

@@ -29,7 +29,7 @@ struct slot slots[SLOTS];
 int worker_nr;
 __thread int thread_nr;
 __thread uint64_t at_step;
-static __thread bool in_child;
+__thread bool in_child;
 /* The first thread of a worker: the task of many events. */
 static pid_t home_task;
 static pthread_barrier_t home_known;
@@ -1023,7 +1023,10 @@ static bool step_fork(struct random *r)
 		usleep(delay);
 	}
 	kill(pid, SIGKILL);
-	return waitpid(pid, NULL, 0) == pid;
+	if (waitpid(pid, NULL, 0) != pid)
+		return false;
+	__atomic_store_n(&shared->resuming[worker_nr][thread_nr][1], false, __ATOMIC_SEQ_CST);
+	return true;
 }
 
 static bool set_paranoid(const char *level)
@@ -1490,7 +1493,7 @@ static bool watch(void)
 static void start_worker(pid_t pids[], uint64_t epochs[], int nr)
 {
 	memset(shared->progress[nr], 0, sizeof(shared->progress[nr]));
-	shared->resumes_begun[nr] = shared->resumes_done[nr] = 0;
+	memset(shared->resuming[nr], 0, sizeof(shared->resuming[nr]));
 	fflush(NULL);
 	pids[nr] = fork();
 	if (pids[nr] < 0)

@@ -74,7 +74,9 @@ struct shared {
 	unsigned long	calls[MAX_OPS], done[MAX_OPS];
 	struct progress	progress[WORKERS][THREADS];
 	/* Resumes by any process of a worker: a paused buffer may change meanwhile. */
-	unsigned long	resumes_begun[WORKERS], resumes_done[WORKERS];
+	unsigned long	resumes_begun[WORKERS];
+	/* A thread is at one, or its child, which may be killed amidst it. */
+	bool		resuming[WORKERS][THREADS][2];
 };
 
 struct slot {
@@ -108,6 +110,7 @@ extern bool identified;
 const struct perf_event_attr *attr_of(uint64_t id);
 extern __thread int thread_nr;
 extern __thread uint64_t at_step;
+extern __thread bool in_child;
 
 /* splitmix64: each step of each thread has a state of its own, whatever calls returned before. */
 struct random {
