@@ -215,6 +215,14 @@ arch_packages()
 	esac
 }
 
+# install_for_arch [PACKAGE...]: the packages that ARCH needs beyond x86_64's, and these; most often none.
+install_for_arch()
+{
+	# shellcheck disable=SC2046
+	set -- $(arch_packages) "$@"
+	[ $# -eq 0 ] || "$ROOT/scripts/install-packages" "$@"
+}
+
 # x86_64_only: of a script that knows no other processor.
 x86_64_only()
 {

@@ -1150,7 +1150,7 @@ static void rb_test_sample(struct kunit *test, struct rb_test *t,
 	perf_sample_data_init(&data, 0, 0);
 	rb_test_sample_values(&data);
 	data.sample_flags = ~(u64)PERF_SAMPLE_RAW;
-	/* All zero, they are of user space on some architectures. */
+	/* Zeroed registers are those of user space on some architectures. */
 	perf_fetch_caller_regs(&regs);
 	/* Older kernels look there all the same. */
 	instruction_pointer_set(&regs, data.ip);
@@ -1324,7 +1324,7 @@ static void test_sample_without_values(struct kunit *test)
 	unsigned int set, i;
 
 	perf_fetch_caller_regs(&regs);
-	/* The page there is none of the values. */
+	/* There is no page at 0, so PERF_SAMPLE_CODE_PAGE_SIZE is 0. */
 	instruction_pointer_set(&regs, 0);
 	for (set = 0; set < BIT(ARRAY_SIZE(fields)); set++) {
 		u64 *to = (u64 *)(t->record + sizeof(*header));

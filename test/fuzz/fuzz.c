@@ -4,10 +4,10 @@
  *
  *	fuzz [-s seed] [-t seconds] [-e epoch]
  *
- * Each worker has two threads that share events, mappings and trigger sets, forks, and ends after some
- * hundred steps, in an epoch: another one takes its place. What a step draws follows from the seed, the
- * worker, the epoch, the thread and the number of the step, and from nothing else. -e begins with
- * another epoch than 0.
+ * Each worker has two threads that share events, mappings and trigger sets. It forks, and ends after some
+ * hundred steps. That is an epoch; then another worker takes its place. A step's random numbers follow
+ * from the seed, the worker, the epoch, the thread and the number of the step, and from nothing else. -e
+ * begins with another epoch than 0.
  *
  * What must hold of buffers is in checks.h. Beside that no call takes longer than two minutes, processes
  * leave no page pinned, users can lock as much memory in the end as they could before, and each call has
@@ -1525,7 +1525,7 @@ static void run(unsigned int seconds, uint64_t first_epoch)
 	}
 	while (now_ns() < end && !shared->failed && watch()) {
 		usleep(20000);
-		/* Some die in the midst of it. */
+		/* Some workers are killed amidst a step. */
 		if (one_in(&r, 200))
 			kill(pids[below(&r, WORKERS)], SIGKILL);
 		for (int i = 0; i < WORKERS; i++) {
