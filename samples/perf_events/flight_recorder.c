@@ -10,7 +10,8 @@
  * can be directed to other buffers for that time. Where a trigger was given, this
  * stops the buffers, see flight_trigger.h.
  *
- * This is no test by itself but runs in one, and on any kernel since 4.7.
+ * It runs on any kernel since 4.7. The selftests recorder_*, beside perf_overwrite.h,
+ * run it.
  */
 #define _GNU_SOURCE
 #include <errno.h>

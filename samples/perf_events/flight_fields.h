@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The fields of a sample, as text or as members of a JSON object. */
-#ifndef _SELFTESTS_FLIGHT_FIELDS_H
-#define _SELFTESTS_FLIGHT_FIELDS_H
+#ifndef _SAMPLES_FLIGHT_FIELDS_H
+#define _SAMPLES_FLIGHT_FIELDS_H
 
 #include "flight_recorder.h"
 #include "syscall_names.h"
@@ -54,4 +54,4 @@ static inline void print_sample(const struct entry *entry, const struct trace_st
 	}
 }
 
-#endif /* _SELFTESTS_FLIGHT_FIELDS_H */
+#endif /* _SAMPLES_FLIGHT_FIELDS_H */

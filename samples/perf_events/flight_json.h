@@ -8,8 +8,8 @@
  * aren't plain ASCII are escaped as the characters with these numbers, so that a reader
  * gets the bytes back if it encodes the string as Latin-1.
  */
-#ifndef _SELFTESTS_FLIGHT_JSON_H
-#define _SELFTESTS_FLIGHT_JSON_H
+#ifndef _SAMPLES_FLIGHT_JSON_H
+#define _SAMPLES_FLIGHT_JSON_H
 
 #include "flight_entries.h"
 #include "flight_fields.h"
@@ -170,4 +170,4 @@ static inline void json_trigger(const struct recorder *recorder,
 	printf("}\n");
 }
 
-#endif /* _SELFTESTS_FLIGHT_JSON_H */
+#endif /* _SAMPLES_FLIGHT_JSON_H */

@@ -7,8 +7,8 @@
  * cut and the depth: these are dropped, and counted as what came late. All CPUs cover
  * the time from the latest of their beginnings on.
  */
-#ifndef _SELFTESTS_FLIGHT_TRIGGER_H
-#define _SELFTESTS_FLIGHT_TRIGGER_H
+#ifndef _SAMPLES_FLIGHT_TRIGGER_H
+#define _SAMPLES_FLIGHT_TRIGGER_H
 
 #include <errno.h>
 
@@ -235,4 +235,4 @@ static inline void print_cut(const struct recorder *recorder)
 	       (unsigned long long)cut->suppressed, (unsigned long long)cut->held_off);
 }
 
-#endif /* _SELFTESTS_FLIGHT_TRIGGER_H */
+#endif /* _SAMPLES_FLIGHT_TRIGGER_H */

@@ -3,8 +3,8 @@
  * What tracefs tells about a tracepoint: its number, and the fields of its raw
  * data, which can thus be printed without knowing the tracepoint.
  */
-#ifndef _SELFTESTS_TRACE_FORMAT_H
-#define _SELFTESTS_TRACE_FORMAT_H
+#ifndef _SAMPLES_TRACE_FORMAT_H
+#define _SAMPLES_TRACE_FORMAT_H
 
 #include <errno.h>
 #include <stdbool.h>
@@ -263,4 +263,4 @@ static inline void trace_print_field(const struct trace_field *field,
 	fputs(style->end, stdout);
 }
 
-#endif /* _SELFTESTS_TRACE_FORMAT_H */
+#endif /* _SAMPLES_TRACE_FORMAT_H */

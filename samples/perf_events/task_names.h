@@ -10,8 +10,8 @@
  * they fill up, and when a snapshot was taken. Tasks that are older than the
  * recording are looked up in /proc when it begins.
  */
-#ifndef _SELFTESTS_TASK_NAMES_H
-#define _SELFTESTS_TASK_NAMES_H
+#ifndef _SAMPLES_TASK_NAMES_H
+#define _SAMPLES_TASK_NAMES_H
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -309,4 +309,4 @@ static inline void print_side_band(const struct perf_event_header *header)
 	}
 }
 
-#endif /* _SELFTESTS_TASK_NAMES_H */
+#endif /* _SAMPLES_TASK_NAMES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the flight recorder prints of a snapshot. */
-#ifndef _SELFTESTS_FLIGHT_REPORT_H
-#define _SELFTESTS_FLIGHT_REPORT_H
+#ifndef _SAMPLES_FLIGHT_REPORT_H
+#define _SAMPLES_FLIGHT_REPORT_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,4 +124,4 @@ static inline void report(struct recorder *recorder)
 	free(entries);
 }
 
-#endif /* _SELFTESTS_FLIGHT_REPORT_H */
+#endif /* _SAMPLES_FLIGHT_REPORT_H */

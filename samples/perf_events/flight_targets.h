@@ -6,8 +6,8 @@
  * one CPU writes to a buffer at a time. Hence tasks have an event for each CPU, too,
  * and those of all tasks share the CPU's buffer.
  */
-#ifndef _SELFTESTS_FLIGHT_TARGETS_H
-#define _SELFTESTS_FLIGHT_TARGETS_H
+#ifndef _SAMPLES_FLIGHT_TARGETS_H
+#define _SAMPLES_FLIGHT_TARGETS_H
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -60,4 +60,4 @@ static inline void find_targets(struct recorder *recorder, pid_t command)
 	}
 }
 
-#endif /* _SELFTESTS_FLIGHT_TARGETS_H */
+#endif /* _SAMPLES_FLIGHT_TARGETS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Times and sizes as one types them: 5ms, 1.5s, 64K. */
-#ifndef _SELFTESTS_FLIGHT_UNITS_H
-#define _SELFTESTS_FLIGHT_UNITS_H
+#ifndef _SAMPLES_FLIGHT_UNITS_H
+#define _SAMPLES_FLIGHT_UNITS_H
 
 #include <errno.h>
 #include <limits.h>
@@ -128,4 +128,4 @@ static inline unsigned long parse_pages(const char *text, const char *what)
 	return pages;
 }
 
-#endif /* _SELFTESTS_FLIGHT_UNITS_H */
+#endif /* _SAMPLES_FLIGHT_UNITS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* From the names of events to what perf_event_open() wants of them. */
-#ifndef _SELFTESTS_FLIGHT_EVENTS_H
-#define _SELFTESTS_FLIGHT_EVENTS_H
+#ifndef _SAMPLES_FLIGHT_EVENTS_H
+#define _SAMPLES_FLIGHT_EVENTS_H
 
 #include <errno.h>
 #include <time.h>
@@ -105,4 +105,4 @@ static inline void find_events(struct recorder *recorder)
 	}
 }
 
-#endif /* _SELFTESTS_FLIGHT_EVENTS_H */
+#endif /* _SAMPLES_FLIGHT_EVENTS_H */

@@ -3,8 +3,8 @@
  * The names of common system calls, by the numbers of the architecture that
  * this is compiled for: a convenience when reading, hence not complete.
  */
-#ifndef _SELFTESTS_SYSCALL_NAMES_H
-#define _SELFTESTS_SYSCALL_NAMES_H
+#ifndef _SAMPLES_SYSCALL_NAMES_H
+#define _SAMPLES_SYSCALL_NAMES_H
 
 #include <stdio.h>
 
@@ -438,4 +438,4 @@ static inline const char *syscall_name(long number)
 	return NULL;
 }
 
-#endif /* _SELFTESTS_SYSCALL_NAMES_H */
+#endif /* _SAMPLES_SYSCALL_NAMES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The flight recorder's data, and what all of its parts need. */
-#ifndef _SELFTESTS_FLIGHT_RECORDER_H
-#define _SELFTESTS_FLIGHT_RECORDER_H
+#ifndef _SAMPLES_FLIGHT_RECORDER_H
+#define _SAMPLES_FLIGHT_RECORDER_H
 
 #include <poll.h>
 #include <stdbool.h>
@@ -167,4 +167,4 @@ static inline long long now(void)
 	return time.tv_sec * NSEC_PER_SEC + time.tv_nsec;
 }
 
-#endif /* _SELFTESTS_FLIGHT_RECORDER_H */
+#endif /* _SAMPLES_FLIGHT_RECORDER_H */

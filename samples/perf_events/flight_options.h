@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the flight recorder is asked to do. */
-#ifndef _SELFTESTS_FLIGHT_OPTIONS_H
-#define _SELFTESTS_FLIGHT_OPTIONS_H
+#ifndef _SAMPLES_FLIGHT_OPTIONS_H
+#define _SAMPLES_FLIGHT_OPTIONS_H
 
 #include <getopt.h>
 
@@ -211,4 +211,4 @@ static inline void parse_options(struct options *options, int argc, char **argv)
 	}
 }
 
-#endif /* _SELFTESTS_FLIGHT_OPTIONS_H */
+#endif /* _SAMPLES_FLIGHT_OPTIONS_H */

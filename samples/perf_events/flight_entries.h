@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* From the records of all buffers to those of a snapshot, in the order of time. */
-#ifndef _SELFTESTS_FLIGHT_ENTRIES_H
-#define _SELFTESTS_FLIGHT_ENTRIES_H
+#ifndef _SAMPLES_FLIGHT_ENTRIES_H
+#define _SAMPLES_FLIGHT_ENTRIES_H
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -92,4 +92,4 @@ static inline struct entry *merge(struct recorder *recorder, size_t *nr_entries)
 	return entries;
 }
 
-#endif /* _SELFTESTS_FLIGHT_ENTRIES_H */
+#endif /* _SAMPLES_FLIGHT_ENTRIES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The command that the flight recorder runs while it records. */
-#ifndef _SELFTESTS_FLIGHT_COMMAND_H
-#define _SELFTESTS_FLIGHT_COMMAND_H
+#ifndef _SAMPLES_FLIGHT_COMMAND_H
+#define _SAMPLES_FLIGHT_COMMAND_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,4 +84,4 @@ static inline void end_command(pid_t pid)
 	}
 }
 
-#endif /* _SELFTESTS_FLIGHT_COMMAND_H */
+#endif /* _SAMPLES_FLIGHT_COMMAND_H */

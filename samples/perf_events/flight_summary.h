@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What a snapshot amounts to, for each CPU. */
-#ifndef _SELFTESTS_FLIGHT_SUMMARY_H
-#define _SELFTESTS_FLIGHT_SUMMARY_H
+#ifndef _SAMPLES_FLIGHT_SUMMARY_H
+#define _SAMPLES_FLIGHT_SUMMARY_H
 
 #include <unistd.h>
 
@@ -58,4 +58,4 @@ static inline __u64 count_told(const struct entry *entries, size_t nr_entries)
 	return told;
 }
 
-#endif /* _SELFTESTS_FLIGHT_SUMMARY_H */
+#endif /* _SAMPLES_FLIGHT_SUMMARY_H */
