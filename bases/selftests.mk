@@ -26,8 +26,8 @@ ARCH_FAILS = sigtrap_threads:sigtrap_threads.enable_event \
 # Unit tests, as <suite>.<case>: breakpoints come before the access, again and again.
 UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
 	perf_ring_buffer.test_nested_wakeup \
-	perf_ring_buffer.test_paused_after_nested \
-	perf_ring_buffer.test_redirected_sample \
+	perf_ring_buffer_pause.test_paused_after_nested \
+	perf_ring_buffer_redirect.test_redirected_sample \
 	perf_trigger.test_depth_by_breakpoint* \
 	perf_trigger.test_newest_by_breakpoint*
 endif
