@@ -7,10 +7,17 @@
  * An event that is directed elsewhere may be in the midst of writing to the old
  * buffer, or be about to: it has got hold of that buffer before. For the former
  * the pause waits. The latter finds the buffer paused, and writes to the other.
+ *
+ * And for as long as ENDURANCE_SECONDS says: four writers at full speed, of which one
+ * reader reads half by pauses, another one half by swaps. Each record that was written
+ * is readable, overwritten, or lost in a pause, and each of these is counted in a way of
+ * its own: numbers, bytes, the kernel's count.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -265,6 +272,347 @@ TEST_F(lossless, swaps)
 		/* The very last ones may have been lost with nothing behind them yet. */
 		ASSERT_EQ(0, lost_count(self->fds[i]));
 	}
+}
+
+#define WRITERS			4
+#define WRITER_BUFFER_BYTES	(1024 * 1024)
+#define WRITER_STACK_BYTES	512
+#define ENDURANCE_SECONDS	5
+#define SNAPSHOTS_MIN		20
+
+struct small_sample {
+	struct perf_event_header	header;
+	__u64				addr;
+	__u64				stack_size;
+	__u64				stack[WRITER_STACK_BYTES / sizeof(__u64)];
+	__u64				stack_used;
+};
+
+/* Shared with a writer. */
+struct order {
+	bool		stop;
+	bool		stopped;
+	unsigned int	written;
+};
+
+struct writer {
+	pid_t			pid;
+	struct order		*order;
+	int			fd;
+	unsigned int		nr_buffers;
+	int			holders[2];
+	struct perf_overwrite	ow[2];
+
+	/* Numbers before @begin aren't counted: what a writer does at first faults, too. */
+	unsigned int		begin;
+	unsigned int		end;		/* the number that comes next */
+	__u64			snapshots, lapped;
+	__u64			readable, overwritten, lost, told, others;
+};
+
+struct reader {
+	pthread_t		thread;
+	const struct fault_area	*area;
+	struct writer		*writers[WRITERS];
+	unsigned int		nr_writers;
+	__u64			end_ns;
+	char			why[200];	/* it ended before, or "" */
+};
+
+FIXTURE(endurance)
+{
+	struct fault_area	area;
+	struct writer		writers[WRITERS];
+	struct reader		readers[2];
+};
+
+static void write_fast(const struct fault_area *area, struct order *order, int cpu)
+{
+	unsigned int seq;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (go_to_cpu(cpu))
+		_exit(1);
+	/* Touch what will be touched, so that from here on only the area faults. */
+	touch_stack();
+	fault_with_stack(area, 1, WRITER_STACK_BYTES);
+	__atomic_store_n(&order->stopped, false, __ATOMIC_RELEASE);
+	raise(SIGSTOP);
+	for (seq = 0; !__atomic_load_n(&order->stop, __ATOMIC_ACQUIRE); seq++)
+		fault_with_stack(area, seq, WRITER_STACK_BYTES);
+	order->written = seq;
+	__atomic_store_n(&order->stopped, true, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+FIXTURE_SETUP(endurance)
+{
+	size_t pages = WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR | PERF_SAMPLE_STACK_USER);
+	struct perf_event_attr holder = NAME_EVENT(true);
+	int cpus[WRITERS], nr_cpus = allowed_cpus(cpus, WRITERS);
+
+	attr.sample_stack_user = WRITER_STACK_BYTES;
+	holder.comm = 0;
+	if (lacks_stack_dump(attr, 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
+	ASSERT_EQ(0, map_fault_area(&self->area, AREA_PAGES));
+
+	for (int i = 0; i < WRITERS; i++) {
+		struct writer *writer = &self->writers[i];
+		struct reader *reader = &self->readers[i % 2];
+		int cpu = cpus[i % nr_cpus], status;
+
+		writer->order = mmap(NULL, sizeof(*writer->order), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(MAP_FAILED, writer->order);
+		writer->pid = fork();
+		ASSERT_LE(0, writer->pid);
+		if (!writer->pid)
+			write_fast(&self->area, writer->order, cpu);
+		ASSERT_EQ(writer->pid, waitpid(writer->pid, &status, WUNTRACED));
+		ASSERT_TRUE(WIFSTOPPED(status));
+
+		/* One buffer to pause, or two to swap. */
+		for (int b = 0; b <= i % 2; b++) {
+			writer->holders[b] = open_event(_metadata, &holder, writer->pid, cpu);
+			if (writer->holders[b] < 0)
+				return;
+			writer->nr_buffers++;
+			if (map_event(_metadata, &writer->ow[b], writer->holders[b], pages, false))
+				return;
+			ASSERT_EQ(0, perf_overwrite_pause(writer->holders[b]));
+			ASSERT_EQ(0, perf_overwrite_resume(writer->holders[b]));
+		}
+		writer->fd = open_event(_metadata, &attr, writer->pid, cpu);
+		if (writer->fd < 0)
+			return;
+		ASSERT_EQ(0, ioctl(writer->fd, PERF_EVENT_IOC_SET_OUTPUT, writer->holders[0]));
+		ASSERT_EQ(0, ioctl(writer->fd, PERF_EVENT_IOC_ENABLE, 0));
+		reader->writers[reader->nr_writers++] = writer;
+	}
+}
+
+FIXTURE_TEARDOWN(endurance)
+{
+	for (int i = 0; i < WRITERS; i++) {
+		struct writer *writer = &self->writers[i];
+
+		if (writer->pid > 0) {
+			kill(writer->pid, SIGKILL);
+			ASSERT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
+		}
+		if (writer->fd > 0)
+			close(writer->fd);
+		for (unsigned int b = 0; b < writer->nr_buffers; b++) {
+			if (writer->ow[b].meta)
+				ASSERT_EQ(0, perf_overwrite_unmap(&writer->ow[b]));
+			close(writer->holders[b]);
+		}
+	}
+}
+
+#define ends(_reader, _writer, ...)						\
+	({									\
+		int at = snprintf((_reader)->why, sizeof((_reader)->why),	\
+				  "snapshot %llu: ", (_writer)->snapshots);	\
+		snprintf((_reader)->why + at, sizeof((_reader)->why) - at,	\
+			 __VA_ARGS__);						\
+		false;								\
+	})
+
+/* Accounts for all that @ow, which is paused, has had since it was read last. */
+static bool read_all(struct reader *reader, struct writer *writer, struct perf_overwrite *ow,
+		     __u64 *room)
+{
+	unsigned int oldest = 0, newest = 0, count = 0, losses = 0;
+	__u64 head = perf_overwrite_head(ow), told = 0, unread, over, lost;
+	const struct fault_area *area = reader->area;
+	struct perf_overwrite_walk walk;
+	struct perf_event_header *header;
+
+	perf_overwrite_begin_new(&walk, ow);
+	while ((header = perf_overwrite_next(&walk, room))) {
+		const struct lost_record *loss = (const struct lost_record *)header;
+		const struct small_sample *sample = (const struct small_sample *)header;
+		unsigned int seq;
+
+		if (header->type == PERF_RECORD_LOST && header->size == sizeof(*loss)) {
+			losses++;
+			told += loss->lost;
+			continue;
+		}
+		if (header->type != PERF_RECORD_SAMPLE || header->size != sizeof(*sample))
+			return ends(reader, writer, "a record of type %u has %u bytes",
+				    header->type, header->size);
+		/* The writer may fault for other reasons, too. */
+		if (sample->addr - fault_address(area, 0) >= area->pages * area->page_size) {
+			writer->others++;
+			continue;
+		}
+		seq = sample->stack[ARRAY_SIZE(sample->stack) - 1] >> 32;
+		if (sample->addr != fault_address(area, seq) ||
+		    !stack_is(sample->stack, sizeof(sample->stack), seq))
+			return ends(reader, writer, "number %u is torn", seq);
+		if (!count++)
+			newest = seq;
+		else if (seq != oldest - 1)
+			return ends(reader, writer, "number %u comes before %u", seq, oldest);
+		oldest = seq;
+	}
+	if (perf_overwrite_head(ow) != head)
+		return ends(reader, writer, "the head moved while it was paused");
+	writer->snapshots++;
+	writer->lapped += !!walk.missed;
+
+	/* By bytes what was overwritten, the cut record included; by numbers what is gone. */
+	unread = walk.missed + walk.left;
+	if (!walk.missed && unread)
+		return ends(reader, writer, "%llu bytes are no records", unread);
+	if (!count)
+		return !unread || ends(reader, writer, "nothing readable in %llu bytes", unread);
+	if (!writer->begin) {
+		writer->begin = newest + 1;
+		writer->end = newest + 1;
+		return true;
+	}
+	if ((int)(oldest - writer->end) < 0)
+		return ends(reader, writer, "number %u turned up twice or late", oldest);
+	over = unread / sizeof(struct small_sample);
+	lost = oldest - writer->end - over;
+	if ((__s64)lost < 0)
+		return ends(reader, writer, "%llu overwritten, %u missing", over,
+			    oldest - writer->end);
+	/* What a pause has lost is told before all else, if that wasn't overwritten. */
+	if (unread % sizeof(struct small_sample) != (lost && !losses ? sizeof(struct lost_record) : 0) ||
+	    (losses ? told != lost || losses > 1 : lost && !unread))
+		return ends(reader, writer, "%llu lost, %llu told, %llu bytes overwritten", lost,
+			    told, unread);
+	if (lost && writer->nr_buffers > 1)
+		return ends(reader, writer, "%llu lost in a swap", lost);
+
+	writer->readable += count;
+	writer->overwritten += over;
+	writer->lost += lost;
+	writer->told += told;
+	writer->end = newest + 1;
+	return true;
+}
+
+/* One snapshot by pause, or by swap. */
+static bool read_writer(struct reader *reader, struct writer *writer, __u64 *room)
+{
+	unsigned int turn = writer->snapshots % writer->nr_buffers;
+	unsigned int next = (turn + 1) % writer->nr_buffers;
+	struct perf_overwrite *ow = &writer->ow[turn];
+	bool done;
+
+	if (writer->nr_buffers > 1 &&
+	    (perf_overwrite_resume(writer->holders[next]) ||
+	     ioctl(writer->fd, PERF_EVENT_IOC_SET_OUTPUT, writer->holders[next])))
+		return ends(reader, writer, "swap: %s", strerror(errno));
+	if (perf_overwrite_pause(ow->fd))
+		return ends(reader, writer, "pause: %s", strerror(errno));
+	done = read_all(reader, writer, ow, room);
+	if (done && writer->nr_buffers == 1 && perf_overwrite_resume(ow->fd))
+		return ends(reader, writer, "resume: %s", strerror(errno));
+	return done;
+}
+
+/* What is left when the writer has stopped. */
+static bool read_last(struct reader *reader, struct writer *writer, __u64 *room)
+{
+	unsigned int written, lost;
+
+	__atomic_store_n(&writer->order->stop, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&writer->order->stopped, __ATOMIC_ACQUIRE))
+		if (!is_alive(writer->pid))
+			return ends(reader, writer, "the writer is gone");
+		else
+			usleep(1000);
+	written = writer->order->written;
+	for (unsigned int i = 0; i < writer->nr_buffers; i++)
+		if (!read_writer(reader, writer, room))
+			return false;
+
+	/* A pause that nothing came after told of nothing. */
+	lost = written - writer->end;
+	if (lost && writer->nr_buffers > 1)
+		return ends(reader, writer, "%u missing in the end", lost);
+	writer->lost += lost;
+	if (writer->lost != lost_count(writer->fd))
+		return ends(reader, writer, "%llu lost, and %llu by the kernel's count",
+			    writer->lost, lost_count(writer->fd));
+	if (writer->readable + writer->overwritten + writer->lost != written - writer->begin)
+		return ends(reader, writer, "%u written, and %llu accounted for",
+			    written - writer->begin, writer->readable + writer->overwritten + writer->lost);
+	return true;
+}
+
+static void *read_on(void *arg)
+{
+	static __thread __u64 room[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
+	struct reader *reader = arg;
+
+	/* The writers leave no time to others. */
+	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
+	for (unsigned int n = 0; n < SNAPSHOTS_MIN || now_ns() < reader->end_ns; n++) {
+		for (unsigned int i = 0; i < reader->nr_writers; i++)
+			if (!read_writer(reader, reader->writers[i], room))
+				return NULL;
+		/* Mostly less than a lap, sometimes more. */
+		usleep(n % 16 ? 3000 : 100000);
+	}
+	for (unsigned int i = 0; i < reader->nr_writers; i++)
+		if (!read_last(reader, reader->writers[i], room))
+			return NULL;
+	return NULL;
+}
+
+static unsigned int endurance_seconds(void)
+{
+	const char *number = getenv("ENDURANCE_SECONDS");
+
+	return number && atoi(number) > 0 ? atoi(number) : ENDURANCE_SECONDS;
+}
+
+/* An hour of it has a limit of its own. */
+TEST_F_TIMEOUT(endurance, all_accounted, 3 * 3600)
+{
+	__u64 end_ns = now_ns() + endurance_seconds() * 1000000000ULL;
+	struct writer all = { 0 };
+
+	for (int i = 0; i < WRITERS; i++)
+		ASSERT_EQ(0, kill(self->writers[i].pid, SIGCONT));
+	for (int i = 0; i < 2; i++) {
+		struct reader *reader = &self->readers[i];
+
+		reader->area = &self->area;
+		reader->end_ns = end_ns;
+		ASSERT_EQ(0, pthread_create(&reader->thread, NULL, read_on, reader));
+	}
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(self->readers[i].thread, NULL));
+
+	for (int i = 0; i < WRITERS; i++) {
+		const struct writer *writer = &self->writers[i];
+
+		TH_LOG("%s: %u written = %llu readable + %llu overwritten + %llu lost; %llu snapshots, %llu lapped, %llu told lost, %llu others",
+		       writer->nr_buffers > 1 ? "swaps" : "pauses", writer->order->written - writer->begin,
+		       writer->readable, writer->overwritten, writer->lost, writer->snapshots,
+		       writer->lapped, writer->told, writer->others);
+		all.readable += writer->readable;
+		all.overwritten += writer->overwritten;
+		all.lost += writer->lost;
+		all.snapshots += writer->snapshots;
+	}
+	TH_LOG("%llu snapshots: %llu records readable, %llu overwritten, %llu lost",
+	       all.snapshots, all.readable, all.overwritten, all.lost);
+	for (int i = 0; i < 2; i++)
+		ASSERT_STREQ("", self->readers[i].why);
+	for (int i = 0; i < WRITERS; i++)
+		ASSERT_LT(0, self->writers[i].readable);
 }
 
 TEST_HARNESS_MAIN
