@@ -10,6 +10,7 @@
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 
+/* For pages of 4 KiB. */
 #define ROUNDS	60
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
@@ -72,7 +73,8 @@ struct round {
 struct sideband {
 	struct perf_overwrite	ow;
 	struct fault_area	area;
-	struct round		rounds[ROUNDS];
+	struct round		*rounds;
+	unsigned int		nr_rounds;
 	int			fd;
 	int			cpu;
 	__u64			id;
@@ -100,7 +102,10 @@ FIXTURE_SETUP(overwrite_sideband)
 	attr.inherit = 1;
 	test->cpu = pin_to_cpu();
 	ASSERT_LE(0, test->cpu);
-	ASSERT_EQ(0, map_fault_area(&test->area, 2 * ROUNDS + 1));
+	test->nr_rounds = ROUNDS * page_scale();
+	test->rounds = calloc(test->nr_rounds, sizeof(*test->rounds));
+	ASSERT_NE(NULL, test->rounds);
+	ASSERT_EQ(0, map_fault_area(&test->area, 2 * test->nr_rounds + 1));
 	test->fd = open_event(_metadata, &attr, 0, test->cpu);
 	if (test->fd < 0)
 		return;
@@ -112,6 +117,7 @@ FIXTURE_TEARDOWN(overwrite_sideband)
 {
 	struct sideband *test = &self->test;
 
+	free(test->rounds);
 	ASSERT_EQ(0, perf_overwrite_unmap(&test->ow));
 	ASSERT_EQ(0, close(test->fd));
 }
@@ -235,7 +241,7 @@ TEST_F(overwrite_sideband, between_samples)
 	struct sideband *test = &self->test;
 	unsigned int straddled = 0;
 
-	for (unsigned int end = 1; end <= ROUNDS; end++) {
+	for (unsigned int end = 1; end <= test->nr_rounds; end++) {
 		const union record *record = (const union record *)space;
 		unsigned int round = end - 1, step = STEPS - 1, seen = 0;
 		struct perf_overwrite_walk walk;

@@ -176,6 +176,12 @@ static inline unsigned int names_that_fit(unsigned int end, size_t size, size_t 
 	return count;
 }
 
+/* How many pages of 4 KiB a page is: so many times more it takes to fill a buffer. */
+static inline unsigned int page_scale(void)
+{
+	return sysconf(_SC_PAGESIZE) / 4096;
+}
+
 /* Pages that aren't there until they are touched. */
 struct fault_area {
 	unsigned char	*base;
