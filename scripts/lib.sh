@@ -21,6 +21,8 @@ CONFIG=${CONFIG:-}
 ARCH=${ARCH:-x86_64}
 # Processors that guests can have, with a config/<ARCH>.config each.
 ARCHS='x86_64 arm64'
+# The version of clang, lld and what belongs to them: Debian 12's default ones are too old.
+LLVM_VERSION=19
 
 # The topics of the series, in the order of series/topics. Those of FIXES apply to pre and to stock. On pre
 # CORE follows, the support itself; on stock HELPERS, which lead to the same tree. BEYOND is the same on both.
