@@ -9,13 +9,13 @@
 #include "overwrite_test.h"
 
 /* The address of a function, 0 if there is none or if it isn't shown. */
-static inline unsigned long kernel_function(const char *name)
+static inline unsigned long long kernel_function(const char *name)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long address, found = 0;
+	unsigned long long address, found = 0;
 	char type, symbol[256];
 
-	while (file && !found && fscanf(file, "%lx %c %255s%*[^\n]", &address, &type, symbol) == 3)
+	while (file && !found && fscanf(file, "%llx %c %255s%*[^\n]", &address, &type, symbol) == 3)
 		if ((type == 't' || type == 'T') && !strcmp(symbol, name))
 			found = address;
 	if (file)
@@ -34,7 +34,7 @@ static inline int open_function_calls(const char *name, int cpu)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT };
 	long long id = tracepoint_id("csd", "csd_function_entry");
-	unsigned long address = kernel_function(name);
+	unsigned long long address = kernel_function(name);
 	char filter[64];
 	int fd, error;
 
@@ -43,7 +43,7 @@ static inline int open_function_calls(const char *name, int cpu)
 		return -1;
 	}
 	attr.config = id;
-	snprintf(filter, sizeof(filter), "func == 0x%lx && csd != 0", address);
+	snprintf(filter, sizeof(filter), "func == 0x%llx && csd != 0", address);
 	fd = perf_overwrite_open(&attr, -1, cpu, -1);
 	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)) {
 		error = errno;

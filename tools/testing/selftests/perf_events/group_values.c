@@ -59,7 +59,7 @@ struct function {
  */
 static bool find_function(struct function *function, const char *const *names)
 {
-	unsigned long start = 0, address, next;
+	unsigned long long start = 0, address, next;
 	char line[512], name[128], type;
 	FILE *file;
 
@@ -71,7 +71,7 @@ static bool find_function(struct function *function, const char *const *names)
 			return false;
 		start = 0;
 		while (fgets(line, sizeof(line), file)) {
-			if (sscanf(line, "%lx %c %127s", &address, &type, name) != 3 ||
+			if (sscanf(line, "%llx %c %127s", &address, &type, name) != 3 ||
 			    (type != 't' && type != 'T') || strncmp(name, *names, length) ||
 			    (name[length] && name[length] != '.') ||
 			    strstr(name, ".cold"))
@@ -90,7 +90,7 @@ static bool find_function(struct function *function, const char *const *names)
 	next = start + MAX_OFFSET;
 	rewind(file);
 	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%lx", &address) == 1 && address > start && address < next)
+		if (sscanf(line, "%llx", &address) == 1 && address > start && address < next)
 			next = address;
 	fclose(file);
 	function->size = next - start;

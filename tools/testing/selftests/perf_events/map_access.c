@@ -38,6 +38,12 @@ FIXTURE_VARIANT_ADD(map_access, writable)
 	.writable = true,
 };
 
+/* In /proc/<pid>/mem, which a program of 32 bits reads beyond 2 GiB, too. */
+static off64_t position(const char *at)
+{
+	return (unsigned long)at;
+}
+
 FIXTURE_SETUP(map_access)
 {
 	struct perf_event_attr attr = NAME_EVENT(0);
@@ -70,7 +76,7 @@ TEST_F(map_access, proc_mem)
 
 	ASSERT_NE(NULL, copy);
 	memset(copy, 0xa5, self->size);
-	ASSERT_EQ(self->size, pread(self->mem, copy, self->size, (off_t)area));
+	ASSERT_EQ(self->size, pread64(self->mem, copy, self->size, position(area)));
 	EXPECT_EQ(0, memcmp(area, copy, self->size));
 	free(copy);
 }
@@ -85,8 +91,8 @@ TEST_F(map_access, proc_mem_across_pages)
 		size_t offset = page * self->page_size - 27;
 
 		memset(copy, 0xa5, sizeof(copy));
-		ASSERT_EQ(sizeof(copy), pread(self->mem, copy, sizeof(copy),
-					      (off_t)area + offset));
+		ASSERT_EQ(sizeof(copy), pread64(self->mem, copy, sizeof(copy),
+						position(area) + offset));
 		ASSERT_EQ(0, memcmp(area + offset, copy, sizeof(copy))) {
 			TH_LOG("at the end of page %zu", page - 1);
 		}
@@ -105,9 +111,9 @@ TEST_F(map_access, ends_with_the_mapping)
 	ASSERT_EQ(0, munmap(area + self->size, self->page_size));
 	ASSERT_EQ(area, mmap(area, self->size, PROT_READ | (variant->writable ? PROT_WRITE : 0),
 			     MAP_SHARED | MAP_FIXED, self->fd, 0));
-	ASSERT_EQ(24, pread(self->mem, copy, sizeof(copy), (off_t)area + self->size - 24));
+	ASSERT_EQ(24, pread64(self->mem, copy, sizeof(copy), position(area) + self->size - 24));
 	ASSERT_EQ(0, memcmp(area + self->size - 24, copy, 24));
-	ASSERT_EQ(-1, pread(self->mem, copy, sizeof(copy), (off_t)area + self->size));
+	ASSERT_EQ(-1, pread64(self->mem, copy, sizeof(copy), position(area) + self->size));
 	ASSERT_EQ(EIO, errno);
 	ASSERT_EQ(0, munmap(area, self->size));
 }
@@ -159,7 +165,7 @@ TEST_F(map_access, not_for_writing)
 
 	memcpy(before, area + offset, sizeof(before));
 	ASSERT_NE(0, memcmp(before, zeroes, sizeof(before)));
-	EXPECT_EQ(-1, pwrite(self->mem, zeroes, sizeof(zeroes), (off_t)area + offset));
+	EXPECT_EQ(-1, pwrite64(self->mem, zeroes, sizeof(zeroes), position(area) + offset));
 	EXPECT_EQ(EIO, errno);
 	EXPECT_EQ(0, memcmp(area + offset, before, sizeof(before)));
 }

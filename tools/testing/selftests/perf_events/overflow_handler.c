@@ -23,7 +23,8 @@
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 
-static __u64 watched;
+/* Written by one store, also where a __u64 takes two. */
+static unsigned long watched;
 
 /* The number of the hit is on the stack, next to a word that nothing else has. */
 static void hit_me(const __u64 *mark)
@@ -102,11 +103,11 @@ static struct perf_event_attr sampling_attr(enum source source, bool backward)
 	if (source == EXECUTE) {
 		attr.bp_type = HW_BREAKPOINT_X;
 		attr.bp_addr = (unsigned long)hit_me;
-		attr.bp_len = sizeof(long);
+		attr.bp_len = kernel_long();
 	} else {
 		attr.bp_type = HW_BREAKPOINT_W;
 		attr.bp_addr = (unsigned long)&watched;
-		attr.bp_len = HW_BREAKPOINT_LEN_8;
+		attr.bp_len = sizeof(watched);
 	}
 	return attr;
 }
@@ -139,9 +140,14 @@ struct sample {
 /* The number of the hit that the sample was made by, or -1. */
 static unsigned int sample_seq(const struct sample *sample)
 {
-	for (size_t i = 0; i + 1 < ARRAY_SIZE(sample->stack); i++)
-		if (sample->stack[i] == MARK)
-			return sample->stack[i + 1];
+	__u64 words[2];
+
+	/* A stack of 32 bits needn't begin where a __u64 does. */
+	for (size_t at = 0; at + sizeof(words) <= sizeof(sample->stack); at += sizeof(__u32)) {
+		memcpy(words, (const char *)sample->stack + at, sizeof(words));
+		if (words[0] == MARK)
+			return words[1];
+	}
 	return -1;
 }
 

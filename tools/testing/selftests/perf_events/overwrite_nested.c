@@ -84,7 +84,7 @@ FIXTURE(overwrite_nested)
 		.size		= sizeof(struct perf_event_attr),	\
 		.bp_type	= HW_BREAKPOINT_RW,			\
 		.bp_addr	= (unsigned long)(_word),		\
-		.bp_len		= HW_BREAKPOINT_LEN_8,			\
+		.bp_len		= sizeof(long),				\
 		.sample_type	= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ADDR,	\
 		.sample_period	= 1,					\
 		.read_format	= PERF_FORMAT_ID | PERF_FORMAT_LOST,	\

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -53,6 +54,16 @@ struct lost_record {
 struct event_counts {
 	__u64	value, id, lost;
 };
+
+/* The size of a long of the kernel, also for programs of 32 bits on one of 64. */
+static inline size_t kernel_long(void)
+{
+	struct utsname names;
+
+	if (!uname(&names) && !strcmp(names.machine, "x86_64"))
+		return sizeof(__u64);
+	return sizeof(long);
+}
 
 /* An event that writes records of names and nothing else. */
 #define NAME_EVENT(_backward)						\

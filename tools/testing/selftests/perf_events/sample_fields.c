@@ -21,7 +21,7 @@
 #define SAMPLES		20
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
-static volatile __u64 watched;
+static volatile unsigned long watched;
 
 enum kind { FAULT, CLOCK, SWITCH, SYSCALL, BREAKPOINT };
 

@@ -798,7 +798,7 @@ TEST_F(trigger, unprivileged)
  * are taken by the task itself, in an exception, in an interrupt, and in the scheduler,
  * which holds a run queue's lock.
  */
-static volatile __u64 watched;
+static volatile unsigned long watched;
 
 static void probed(void)
 {
@@ -878,7 +878,7 @@ static int watch_user(struct perf_event_attr *attr)
 	attr->config = 0;
 	attr->bp_type = HW_BREAKPOINT_W;
 	attr->bp_addr = (unsigned long)&watched;
-	attr->bp_len = HW_BREAKPOINT_LEN_8;
+	attr->bp_len = sizeof(watched);
 	return 0;
 }
 
@@ -886,20 +886,22 @@ static int watch_user(struct perf_event_attr *attr)
 static int break_kernel(struct perf_event_attr *attr)
 {
 	static const char * const names[] = {
-		"__x64_sys_getpriority", "__ia32_sys_getpriority", "__arm64_sys_getpriority",
+		"__ia32_sys_getpriority", "__x64_sys_getpriority", "__arm64_sys_getpriority",
 		"__s390x_sys_getpriority", "__riscv_sys_getpriority", "sys_getpriority",
 	};
+	/* The first is that of programs of 32 bits, also where there is the second. */
+	const size_t first = sizeof(long) == sizeof(__u32) ? 0 : 1;
 	FILE *file = fopen("/proc/kallsyms", "re");
 	size_t best = ARRAY_SIZE(names);
-	unsigned long address;
+	unsigned long long address;
 	char line[512], name[256];
 
 	if (!file)
 		return -1;
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%lx %*c %255s", &address, name) != 2 || !address)
+		if (sscanf(line, "%llx %*c %255s", &address, name) != 2 || !address)
 			continue;
-		for (size_t i = 0; i < best; i++) {
+		for (size_t i = first; i < best; i++) {
 			if (!strcmp(name, names[i])) {
 				best = i;
 				attr->bp_addr = address;
@@ -910,7 +912,7 @@ static int break_kernel(struct perf_event_attr *attr)
 	attr->type = PERF_TYPE_BREAKPOINT;
 	attr->config = 0;
 	attr->bp_type = HW_BREAKPOINT_X;
-	attr->bp_len = sizeof(long);
+	attr->bp_len = kernel_long();
 	return attr->bp_addr ? 0 : -1;
 }
 
