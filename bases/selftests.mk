@@ -17,12 +17,14 @@ NO_TRIGGER_SKIPS = trigger:*
 
 # What the processor can't; these lists are for post, other trees weren't tried. On arm64, watchpoints on
 # memory of the user don't report what the kernel accesses there. A signal for each hit comes before the
-# access is stepped over, and returns to it: there is no end of hits.
+# access is stepped over, and returns to it: there is no end of hits. Breakpoints in the kernel are a CPU's, not a
+# task's.
 ifeq ($(ARCH),arm64)
 ARCH_SKIPS = overwrite_nested:*
 ARCH_FAILS = sigtrap_threads:sigtrap_threads.enable_event \
 	sigtrap_threads:sigtrap_threads.modify_and_enable_event \
-	sigtrap_threads:sigtrap_threads.signal_stress*
+	sigtrap_threads:sigtrap_threads.signal_stress* \
+	trigger:trigger_by.kernel_breakpoint.*
 # Unit tests, as <suite>.<case>: breakpoints come before the access, again and again.
 UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
 	perf_ring_buffer.test_nested_wakeup \
