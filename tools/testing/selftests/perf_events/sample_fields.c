@@ -182,6 +182,7 @@ static void make_sample(enum kind kind, const struct fault_area *area,
 {
 	unsigned char *page = area->base + seq % area->pages * area->page_size;
 	__u64 head = perf_overwrite_head(ow);
+	unsigned int us = 1;
 
 	do {
 		switch (kind) {
@@ -192,7 +193,9 @@ static void make_sample(enum kind kind, const struct fault_area *area,
 		case CLOCK:
 			break;
 		case SWITCH:
-			usleep(1);
+			/* Where going to sleep takes longer than the sleep there is no switch. */
+			usleep(us);
+			us = us < 10000 ? 2 * us : us;
 			break;
 		case SYSCALL:
 			syscall(__NR_getppid);
