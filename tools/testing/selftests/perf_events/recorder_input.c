@@ -54,7 +54,7 @@ FIXTURE_VARIANT_ADD(recorder_input, negative)
 
 FIXTURE_VARIANT_ADD(recorder_input, deeper_than_buffer)
 {
-	.arguments = { "--trigger", "page-faults", "--after-trigger", "1M,5ms" },
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "64M,5ms" },
 	.said = "larger -m",
 };
 
