@@ -41,8 +41,8 @@ ARCH_SKIPS += lost_starves:* \
 	record_too_large:record_fits.*_readonly.* \
 	record_too_large:record_too_large.*
 ARCH_FAILS += mmap:perf_mmap.rb.*
-UNIT_SKIPS += perf_ring_buffer.test_nested_too_large \
-	perf_ring_buffer.test_record_too_large
+UNIT_SKIPS += perf_ring_buffer_pause.test_nested_too_large \
+	perf_ring_buffer_pause.test_record_too_large
 endif
 
 POST_FAILS = $(NO_PMU_FAILS) $(ARCH_FAILS)
