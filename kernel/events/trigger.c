@@ -66,6 +66,9 @@
  *      atomic_read_acquire() in perf_trigger_state().
  *   D  What writers count in a member is as the record that they count it for: the
  *      work sees it when it has seen the writer gone, see rb_has_writer().
+ *   E  smp_store_release() of set->noted in perf_trigger_fired(), when the note is
+ *      written, pairs with smp_load_acquire() in perf_trigger_irq_work(), which a
+ *      buffer that leaves may have queued before, or in an earlier generation.
  *
  * Lifetime
  *
@@ -384,7 +387,8 @@ void perf_trigger_fired(struct perf_trigger_set *set, struct perf_event *event,
 			set->flags = PERF_TRIGGER_NO_RECORD;
 	}
 
-	/* From here on the set may be frozen, at any time. */
+	/* From here on the set may be frozen, at any time. E, matches smp_load_acquire() */
+	smp_store_release(&set->noted, true);
 	irq_work_queue(&set->irq_work);
 	put_cpu();
 }
@@ -499,7 +503,10 @@ int perf_output_admit(struct perf_output_handle *handle,
 	return perf_output_follow(handle, data, size - lost_size);
 }
 
-/* On the CPU that fired, or that the last buffer to reach its depth is written by. */
+/*
+ * On the CPU that fired, or that the last buffer to reach its depth, or to leave, was
+ * written or unmapped by. The former comes in any case: it is for all that came before.
+ */
 static void perf_trigger_irq_work(struct irq_work *irq_work)
 {
 	struct perf_trigger_set *set =
@@ -508,6 +515,9 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 	s64 left;
 
 	if (perf_trigger_state(set) != PERF_TRIGGER_FIRED)
+		return;
+	/* E, matches smp_store_release() in perf_trigger_fired() */
+	if (!smp_load_acquire(&set->noted))
 		return;
 
 	/* Once: the last buffer to reach its depth needn't have them marked again. */
@@ -969,10 +979,17 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	atomic_long_set(&set->suppressed, 0);
 	atomic_long_set(&set->held_off, 0);
 	atomic_set(&set->marked, 0);
-	/* What leaves meanwhile isn't counted any more, nor the last one: one is for us. */
+	WRITE_ONCE(set->noted, false);
+	/*
+	 * What leaves meanwhile isn't counted any more, nor the last one: one is for us.
+	 * Under the lock, so that perf_trigger_leave() doesn't take from the new count
+	 * what it found in the old one.
+	 */
+	spin_lock(&perf_trigger_lock);
 	list_for_each_entry(m, &set->members, entry)
 		atomic_set(&m->running, 0);
 	atomic_set(&set->running, 1);
+	spin_unlock(&perf_trigger_lock);
 	list_for_each_entry(m, &set->members, entry) {
 		m->started = false;
 		m->has_history = false;
@@ -1166,6 +1183,7 @@ put:
 
 /*
  * EBADF	JOIN, ADD: no descriptor of an event
+ * EACCES	JOIN, ADD: a security module forbids the caller to change the event
  * ENXIO	JOIN: the event has no buffer, or its buffer no mapping; ARM: no buffer
  *		has joined
  * ENOBUFS	JOIN: the buffer has no data pages
@@ -1180,7 +1198,7 @@ put:
  * EINPROGRESS	ARM: it was fired, and isn't frozen yet
  * ESTALE	ARM: that isn't the present generation
  * ENOSPC	JOIN, ADD: PERF_TRIGGER_MAX, PERF_TRIGGER_MAX_PER_CPU
- * EFAULT	ARM: the generation can't be read or written
+ * EFAULT	ARM: the generation can't be read, or, when the set is armed, be written
  * ENOMEM	JOIN, ADD
  * EINTR	JOIN, ARM: a fatal signal came in while another call was under way
  */

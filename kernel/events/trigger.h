@@ -80,6 +80,7 @@ struct perf_trigger_set {
 	u64				until;
 	u32				cpu;
 	u32				flags;
+	bool				noted;		/* that is written */
 
 	/* Apart from what writers read that look closer. */
 	atomic_long_t			suppressed ____cacheline_aligned_in_smp;

@@ -287,6 +287,43 @@ static void test_between_begin_and_end(struct kunit *test)
 	}
 }
 
+/* The last buffer leaves between the cmpxchg and the note, which the set isn't frozen without. */
+static void test_leaves_before_note(struct kunit *test)
+{
+	const struct perf_trigger_attr depth = { .depth_ns = 60ULL * NSEC_PER_SEC };
+	struct perf_trigger_report report;
+	struct perf_trigger_set *set;
+	struct trigger_test *t;
+	unsigned int state;
+	int i, at_once;
+
+	for (at_once = 0; at_once < 2; at_once++) {
+		t = trigger_test_set(test, at_once ? trigger_at_once : depth, false);
+		trigger_test_arm(test, t);
+
+		rcu_read_lock();
+		set = perf_trigger_take(&t->event[0]);
+		rcu_read_unlock();
+		KUNIT_ASSERT_PTR_EQ(test, set, t->set);
+
+		for (i = 0; i < TRIGGER_TEST_EVENTS; i++)
+			perf_trigger_leave(t->rb[i]);
+		irq_work_sync(&set->irq_work);
+		flush_work(&set->work);
+		state = perf_trigger_state(set);
+
+		rcu_read_lock();
+		perf_trigger_fired(set, &t->event[0], 0);
+		rcu_read_unlock();
+
+		KUNIT_EXPECT_EQ(test, state, PERF_TRIGGER_FIRED);
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		report = trigger_test_report(t);
+		KUNIT_EXPECT_EQ(test, report.id, 100);
+		KUNIT_EXPECT_EQ(test, report.flags, PERF_TRIGGER_NO_RECORD);
+	}
+}
+
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 struct trigger_break_param {
 	const char	*name;
@@ -1051,6 +1088,7 @@ static void test_errors(struct kunit *test)
 static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_at_once),
 	KUNIT_CASE(test_between_begin_and_end),
+	KUNIT_CASE(test_leaves_before_note),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_newest_by_breakpoint, trigger_break_gen_params),
 	KUNIT_CASE_PARAM(test_depth_by_breakpoint, trigger_break_gen_params),

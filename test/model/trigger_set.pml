@@ -30,7 +30,7 @@
  * What is not. Weakly ordered memory, but for that a load and a store of two variables are
  * two steps. Interrupts that the task on CPU 1 meets. Events that are redirected, hold-offs.
  *
- * Where the model is ahead of trigger.c, which has these as flaws today:
+ * Two flaws that trigger.c had until the model found them:
  *
  *   UNLOCKED	perf_trigger_arm() starts to count without perf_trigger_lock: a buffer that
  *		leaves has taken itself out of the last generation, and is subtracted
