@@ -224,21 +224,22 @@ static void test_reserve_keeps_section(struct kunit *test)
 		rb_toggle_paused(old, true);
 		perf_sample_data_init(&data, 0, 0);
 
-		/* A plain one, one that follows its event, two that fail. */
-		for (i = 0; i < 4; i++) {
+		/* A plain one and one that follows its event; with a pause, and without room. */
+		for (i = 0; i < 6; i++) {
 			struct perf_buffer *rb = i & 1 ? old : t->rb;
+			unsigned int size = i < 4 ? 64 : PAGE_SIZE + 8;
 			int ret, expected = i < 2 ? 0 : -ENOSPC;
 			bool held;
 
-			rb_toggle_paused(t->rb, i >= 2);
+			rb_toggle_paused(t->rb, i / 2 == 1);
 			rcu_read_lock();
 			count = preempt_count();
 			if (backward)
 				ret = perf_output_reserve_backward(&handle, &data,
-								   &t->event, rb, 64);
+								   &t->event, rb, size);
 			else
 				ret = perf_output_reserve_forward(&handle, &data,
-								  &t->event, rb, 64);
+								  &t->event, rb, size);
 			if (!ret)
 				perf_output_put_handle(&handle);
 			count -= preempt_count();
