@@ -504,8 +504,8 @@ int perf_output_admit(struct perf_output_handle *handle,
 }
 
 /*
- * On the CPU that fired, or that the last buffer to reach its depth, or to leave, was
- * written or unmapped by. The former comes in any case: it is for all that came before.
+ * Queued by the winner, and by the last buffer to reach its depth or to leave. One that
+ * runs before the note is written does nothing: the winner queues another.
  */
 static void perf_trigger_irq_work(struct irq_work *irq_work)
 {
@@ -514,18 +514,18 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 	struct perf_trigger_member *m;
 	s64 left;
 
+	/* A thread may run this, and two at once: perf_trigger_quiesce() waits for both. */
+	rcu_read_lock();
 	if (perf_trigger_state(set) != PERF_TRIGGER_FIRED)
-		return;
+		goto unlock;
 	/* E, matches smp_store_release() in perf_trigger_fired() */
 	if (!smp_load_acquire(&set->noted))
-		return;
+		goto unlock;
 
 	/* Once: the last buffer to reach its depth needn't have them marked again. */
 	if (!atomic_xchg(&set->marked, 1)) {
-		rcu_read_lock();
 		list_for_each_entry_rcu(m, &set->members, entry)
 			perf_trigger_mark(m);
-		rcu_read_unlock();
 		if (!(set->attr.flags & PERF_TRIGGER_AT_ONCE)) {
 			/* A clock that was set back doesn't prolong it. */
 			left = set->until - set->clock();
@@ -537,6 +537,8 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 
 	if (set->attr.flags & PERF_TRIGGER_AT_ONCE || !atomic_read(&set->running))
 		queue_work(perf_trigger_wq, &set->work);
+unlock:
+	rcu_read_unlock();
 }
 
 static enum hrtimer_restart perf_trigger_timer(struct hrtimer *timer)

@@ -287,7 +287,7 @@ static void test_between_begin_and_end(struct kunit *test)
 	}
 }
 
-/* The last buffer leaves between the cmpxchg and the note, which the set isn't frozen without. */
+/* The last buffer leaves after the cmpxchg and before the note: the set waits for the note. */
 static void test_leaves_before_note(struct kunit *test)
 {
 	const struct perf_trigger_attr depth = { .depth_ns = 60ULL * NSEC_PER_SEC };
