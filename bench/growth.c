@@ -5,10 +5,7 @@
  * several CPUs only: how often the pause of many buffers calls into the other CPUs, whose they are.
  */
 #include "bench.h"
-#include "../tools/testing/selftests/perf_events/perf_overwrite.h"
-
-/* What a pause has the CPU call that writes to the buffer. */
-#define PAUSE_FUNCTION	"rb_pause_answer"
+#include "../tools/testing/selftests/perf_events/function_calls.h"
 
 #define MOST	256
 
@@ -25,19 +22,7 @@ static void must(int failed, const char *what)
 		die("%s: %s", what, strerror(errno));
 }
 
-static struct perf_event_attr system_calls(void)
-{
-	struct perf_event_attr attr = tracepoint_event("raw_syscalls/sys_enter", SAMPLE);
-
-	attr.write_backward = 1;
-	attr.disabled = 1;
-	return attr;
-}
-
-/*
- * Instructions of a sample of each of n events, all of them in b, above the same calls with the
- * events disabled.
- */
+/* Instructions of each of n events' samples, all of them in b, above the same calls without. */
 static double sample_of(const char *name, struct buffer *b, const int *fd, unsigned int n)
 {
 	unsigned int calls = BATCH / n;
@@ -53,34 +38,17 @@ static double sample_of(const char *name, struct buffer *b, const int *fd, unsig
 	return (with - without) / calls / n;
 }
 
-/* A sample where the buffer has so many bytes. */
-static int record_of(size_t size)
+/* A sample of each of n events of one tracepoint, which share a buffer of so many bytes. */
+static void record_of(const char *name, size_t size, unsigned int n)
 {
-	struct perf_event_attr attr = system_calls();
-	struct buffer b;
-	char name[64];
-
-	snprintf(name, sizeof(name), "size_%zu", size);
-	if (open_buffer(&b, &attr, size, 0)) {
-		print_none(name);
-		return -1;
-	}
-	print_figure(name, sample_of(name, &b, &b.fd, 1));
-	close_buffer(&b);
-	return 0;
-}
-
-/* One of those that n events of a tracepoint write to one buffer. */
-static void record_of_sharing(unsigned int n)
-{
-	struct perf_event_attr attr = system_calls();
+	struct perf_event_attr attr = tracepoint_event("raw_syscalls/sys_enter", SAMPLE);
 	struct buffer b;
 	int fd[MOST];
-	char name[64];
 
-	snprintf(name, sizeof(name), "sharing_%u", n);
-	if (open_buffer(&b, &attr, 1ul << 20, 0))
-		die("%s: no buffer", name);
+	attr.write_backward = 1;
+	attr.disabled = 1;
+	if (open_buffer(&b, &attr, size, 0))
+		die("this kernel doesn't write backward");
 	fd[0] = b.fd;
 	for (unsigned int i = 1; i < n; i++) {
 		fd[i] = open_event(&attr, 0, -1);
@@ -136,45 +104,15 @@ static void pause_of(unsigned int n)
 	resume_all(NULL);
 }
 
-/* The address of a function of the kernel; 0 if there is none. */
-static unsigned long kernel_function(const char *name)
-{
-	FILE *f = fopen("/proc/kallsyms", "r");
-	unsigned long address, found = 0;
-	char symbol[256];
-
-	if (!f)
-		die("can't read /proc/kallsyms: %s", strerror(errno));
-	while (!found && fscanf(f, "%lx %*c %255s%*[^\n]", &address, symbol) == 2)
-		if (!strcmp(symbol, name))
-			found = address;
-	fclose(f);
-	return found;
-}
-
-/* A counter of the calls of this function that another CPU asked for. */
-static int count_calls(unsigned long function, int cpu)
-{
-	struct perf_event_attr attr = tracepoint_event("csd/csd_function_entry", 0);
-	char filter[64];
-	int fd;
-
-	attr.sample_period = 0;
-	fd = open_event(&attr, -1, cpu);
-	snprintf(filter, sizeof(filter), "func == 0x%lx && csd != 0", function);
-	must(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter), "SET_FILTER");
-	return fd;
-}
-
 /*
  * How often the other CPUs are called by one pause of buffers of theirs. Calls that wait there
  * together take one interrupt: interrupts.c counts these.
  */
 static void calls(int cpus)
 {
-	unsigned long function = kernel_function(PAUSE_FUNCTION);
-	int fd[MOST] = { 0 };
-	uint64_t before = 0, after = 0;
+	unsigned int id = tracepoint_id("csd/csd_function_entry");
+	uint64_t sum = 0;
+	int fd[MOST];
 	char name[64];
 
 	go_to_cpu(0);
@@ -182,31 +120,39 @@ static void calls(int cpus)
 		open_disabled(&buffers[i], 1 + i % (cpus - 1));
 		enable(buffers[i].fd);
 	}
-	/* A kernel that lacks the function calls nobody for a pause. */
-	for (int cpu = 1; function && cpu < cpus; cpu++)
-		before += event_count(fd[cpu] = count_calls(function, cpu));
+	for (int cpu = 1; cpu < cpus; cpu++) {
+		fd[cpu] = open_function_calls(id, "rb_pause_answer", cpu);
+		/* A kernel that lacks the function calls nobody for a pause. */
+		must(fd[cpu] < 0 && errno != ENOENT, "a counter of function calls");
+		/* Other functions were counted until there was a filter. */
+		sum -= fd[cpu] < 0 ? 0 : event_count(fd[cpu]);
+	}
 	used = MOST;
 	pause_all(NULL);
-	for (int cpu = 1; function && cpu < cpus; cpu++)
-		after += event_count(fd[cpu]);
+	for (int cpu = 1; cpu < cpus; cpu++)
+		sum += fd[cpu] < 0 ? 0 : event_count(fd[cpu]);
 	snprintf(name, sizeof(name), "calls_%d", cpus);
-	print_figure(name, after - before);
+	print_figure(name, sum);
 }
 
 int main(void)
 {
 	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	char name[64];
 
 	if (cpus > 1) {
 		calls(cpus);
 		return 0;
 	}
 	bench_init();
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++)
-		if (record_of(sizes[i]))
-			die("this kernel doesn't write backward");
-	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++)
-		record_of_sharing(numbers[i]);
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		snprintf(name, sizeof(name), "size_%zu", sizes[i]);
+		record_of(name, sizes[i], 1);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++) {
+		snprintf(name, sizeof(name), "sharing_%u", numbers[i]);
+		record_of(name, 1ul << 20, numbers[i]);
+	}
 	for (unsigned int i = 0; i < MOST; i++)
 		open_disabled(&buffers[i], 0);
 	for (unsigned int i = 0; i < MOST; i++)

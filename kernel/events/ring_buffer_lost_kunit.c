@@ -147,7 +147,7 @@ static void test_lost_keeps_sample_data(struct kunit *test)
 
 /*
  * A record that fits into the buffer, but not together with PERF_RECORD_LOST, is
- * written all the same. What was lost is told by the next one with room for it.
+ * written alone. PERF_RECORD_LOST comes with the next record that leaves room for it.
  */
 static void test_lost_starves_nothing(struct kunit *test)
 {

@@ -125,8 +125,8 @@ static void rb_test_fire_pause(struct rb_test *t)
 }
 
 /*
- * A buffer is paused inside a writer that didn't look at the flag yet, after a
- * nested writer that did: who is turned away still publishes the other's record.
+ * A buffer is paused inside a writer that didn't look at the flag yet, after a nested
+ * one has written. The outer record is dropped, the nested one is still published.
  */
 static void test_paused_after_nested(struct kunit *test)
 {

@@ -12,7 +12,18 @@
 #include "internal.h"
 #include "ring_buffer_kunit.h"
 
-/* Write a record as a writer that has loaded @rb, wherever the event's output goes by now. */
+/* Reserve a record as a writer that has loaded @rb, wherever the event's output goes by now. */
+static int rb_test_reserve(struct rb_test *t, struct perf_output_handle *handle,
+			   struct perf_sample_data *data, struct perf_buffer *rb,
+			   unsigned int size)
+{
+	if (t->event.attr.write_backward)
+		return perf_output_reserve_backward(handle, data, &t->event, rb, size);
+
+	return perf_output_reserve_forward(handle, data, &t->event, rb, size);
+}
+
+/* The same, and write it. */
 static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
 			    u64 seq, unsigned int size)
 {
@@ -27,10 +38,7 @@ static int rb_test_write_to(struct rb_test *t, struct perf_buffer *rb, u8 *buf,
 	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
 
 	rcu_read_lock();
-	if (t->event.attr.write_backward)
-		ret = perf_output_reserve_backward(&handle, &data, &t->event, rb, size);
-	else
-		ret = perf_output_reserve_forward(&handle, &data, &t->event, rb, size);
+	ret = rb_test_reserve(t, &handle, &data, rb, size);
 	if (!ret) {
 		rb_test_copy(&handle, buf, size);
 		perf_output_put_handle(&handle);
@@ -145,8 +153,8 @@ static void test_redirected(struct kunit *test)
 }
 
 /*
- * What was lost in the buffer that a record follows its event to is told there, in
- * front of it. What was lost in the paused one isn't.
+ * If the buffer that a record follows its event to has lost records, PERF_RECORD_LOST
+ * comes before the record there. It doesn't count those that the paused buffer lost.
  */
 static void test_redirected_lost(struct kunit *test)
 {
@@ -234,12 +242,7 @@ static void test_reserve_keeps_section(struct kunit *test)
 			rb_toggle_paused(t->rb, i / 2 == 1);
 			rcu_read_lock();
 			count = preempt_count();
-			if (backward)
-				ret = perf_output_reserve_backward(&handle, &data,
-								   &t->event, rb, size);
-			else
-				ret = perf_output_reserve_forward(&handle, &data,
-								  &t->event, rb, size);
+			ret = rb_test_reserve(t, &handle, &data, rb, size);
 			if (!ret)
 				perf_output_put_handle(&handle);
 			count -= preempt_count();

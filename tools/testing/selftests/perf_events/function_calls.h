@@ -6,7 +6,11 @@
 #ifndef _SELFTESTS_FUNCTION_CALLS_H
 #define _SELFTESTS_FUNCTION_CALLS_H
 
-#include "overwrite_test.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "perf_overwrite.h"
 
 /* The address of a function, 0 if there is none or if it isn't shown. */
 static inline unsigned long long kernel_function(const char *name)
@@ -25,15 +29,15 @@ static inline unsigned long long kernel_function(const char *name)
 
 /*
  * Opens a counter of the interrupts of @cpu that call the function @name: a read() of
- * it returns a __u64. Returns -1 with errno set, ENOENT on kernels that lack the
- * tracepoint, the function, or a name for it that may be seen.
+ * it returns a __u64. @id is that of the tracepoint csd:csd_function_entry, or -1.
+ * Returns -1 with errno set, ENOENT on kernels that lack the tracepoint, the function,
+ * or a name for it that may be seen.
  *
  * A CPU that calls the function for itself does so with no descriptor of a call.
  */
-static inline int open_function_calls(const char *name, int cpu)
+static inline int open_function_calls(long long id, const char *name, int cpu)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT };
-	long long id = tracepoint_id("csd", "csd_function_entry");
 	unsigned long long address = kernel_function(name);
 	char filter[64];
 	int fd, error;

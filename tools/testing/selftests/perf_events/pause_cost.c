@@ -17,6 +17,7 @@
 
 #include "../kselftest_harness.h"
 #include "function_calls.h"
+#include "overwrite_test.h"
 
 #define CPUS_MAX	64
 #define PAUSES		400
@@ -121,7 +122,8 @@ FIXTURE_SETUP(pause_cost)
 		}
 		if (!variant->exact)
 			continue;
-		test->calls[i] = open_function_calls(PAUSE_FUNCTION, test->cpus[i]);
+		test->calls[i] = open_function_calls(tracepoint_id("csd", "csd_function_entry"),
+						     PAUSE_FUNCTION, test->cpus[i]);
 		if (test->calls[i] < 0)
 			SKIP(return, "can't count the calls of " PAUSE_FUNCTION "(): %s",
 			     strerror(errno));
