@@ -78,7 +78,8 @@ UNFROZEN_FAILS = overwrite_nested:nested_tight.*_too_large.* \
 	pause_state:*backward_*.lost_comes_before \
 	pause_state:*.stream_of_child
 # A record that turns up after the pause, if one is in flight in just these tries: pass or fail.
-UNFROZEN_RACES = lossless:* \
+UNFROZEN_RACES = endurance:* \
+	lossless:* \
 	pause_hotplug:*.buffer_outlives_cpu \
 	pause_races:*.output_redirected \
 	pause_unseen:* \
@@ -117,6 +118,7 @@ CORE_RACES = $(FIXES_RACES)
 PRE_FAILS = $(NO_PMU_FAILS) \
 	$(BASE_FAILS) \
 	$(UNFIXED_FAILS) \
+	endurance:* \
 	group_values:*backward* \
 	lossless:* \
 	lost_starves:*backward* \
