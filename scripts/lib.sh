@@ -291,7 +291,7 @@ use_base()
 		KEY=$BASE
 	fi
 	case "$TREE" in
-	stock | fixes | pre | core | post | helpers | onstock) ;;
+	stock | needed | fixes | pre | core | post | helpers | onstock) ;;
 	topic-?*)
 		case " $ON_STOCK " in *" ${TREE#topic-} "*) ;; *)
 			die "TREE=$TREE: the topics for stock are $ON_STOCK" ;;
@@ -301,7 +301,7 @@ use_base()
 			grep -q . || die "TREE=$TREE: series/order has no patch ${TREE#*-}" ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
-	*) die "TREE=$TREE is not a tree: there are stock fixes pre core post helpers onstock upto-PATCH" \
+	*) die "TREE=$TREE is not a tree: there are stock needed fixes pre core post helpers onstock upto-PATCH" \
 		"onstock-PATCH topic-TOPIC broken-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
@@ -332,6 +332,15 @@ use_base()
 is_verified()
 {
 	case " $(base_var VERIFIED) " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+# is_newest: whether the source is the newest verified version, in whatever packaging of Debian's. The patches
+# are made on that one: on others some of the lines around a change may be different.
+is_newest()
+{
+	newest=$(base_var VERIFIED | cut -d' ' -f1)
+	stock_is=$(repo_git log -1 --format=%s refs/heads/stock)
+	case "${stock_is##* }" in "$newest" | "${newest%%~*}~"*) ;; *) return 1 ;; esac
 }
 
 # source_name: the base's source: package and version, and whether this version is a verified one.
@@ -396,7 +405,7 @@ use_form()
 		FORM_TREE=post FORM_START=pre FORM_TOPICS=$ON_PRE FORM_OPTION='' EDIT=$OUT/edit
 		SAVED_TOPICS=$ON_PRE ;;
 	onstock)
-		FORM_TREE=helpers FORM_START=stock FORM_TOPICS="$FIXES $HELPERS" FORM_OPTION=-o
+		FORM_TREE=helpers FORM_START=needed FORM_TOPICS="$FIXES $HELPERS" FORM_OPTION=-o
 		SAVED_TOPICS=$HELPERS EDIT=$OUT/edit-onstock ;;
 	*) die "FORM=$FORM is no form of the series: there are pre and onstock" ;;
 	esac
