@@ -522,8 +522,8 @@ static void test_sample_without_values(struct kunit *test)
 		header->size = (u8 *)to - t->record;
 
 		/*
-		 * It is on the stack of who samples, and anything was there before.
-		 * An address that leads somewhere shows if anything looks there.
+		 * The sample data is on the caller's stack, with anything in it. The
+		 * addresses are valid: code that uses them by mistake shows in a record.
 		 */
 		memset(&data, 0xa5, sizeof(data));
 		data.addr = (unsigned long)t->record;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What ring_buffer_head.h is tested against, in the kernel and in user space.
+ * A model to test ring_buffer_head.h against, in the kernel and in user space.
  *
  * The model is a ring of bytes with a writer and a reader that take one step
- * at a time. It shares nothing with what it tests: it has no masks, no negation
- * and no differences, whoever arrives at the end of the ring goes on at the
- * other end. That makes it slow, and easy to believe.
+ * at a time. It shares nothing with the tested header: it has no masks, no
+ * negation and no differences. A writer or reader that arrives at the end of
+ * the ring goes on at the other end. That makes it slow, but easy to check.
  *
  * Like the tested file it can be compiled with a narrower type in place of
  * unsigned long. Each function returns NULL, or says what is wrong.

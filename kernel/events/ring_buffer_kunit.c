@@ -166,7 +166,7 @@ int rb_test_write(struct rb_test *t, u8 *buf, u64 seq, unsigned int size)
 
 	rb_test_fill(buf, seq, size);
 	perf_sample_data_init(&data, 0, 0);
-	/* For sample_id_all, as everybody does who calls begin. */
+	/* For sample_id_all, as all callers of perf_output_begin() do. */
 	perf_event_header__init(&header, &data, RB_TEST_RECORD, 0, size, &t->event);
 	ret = perf_output_begin(&handle, &data, &t->event, size);
 	if (ret)
