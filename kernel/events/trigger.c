@@ -98,9 +98,15 @@ static atomic64_t perf_trigger_ids = ATOMIC64_INIT(0);
 /* Works wait for grace periods: what is on other queues doesn't come after them. */
 static struct workqueue_struct *perf_trigger_wq __ro_after_init;
 
-/*
- * Change bits of rb->paused, in any context. Return what they were before. Fully
- * ordered, as a successful cmpxchg() is.
+/**
+ * rb_change_paused - change why a buffer is paused
+ * @rb: the buffer
+ * @clear: bits of rb->paused to clear
+ * @set: bits to set
+ *
+ * Context: any. Fully ordered, as a successful cmpxchg() is.
+ *
+ * Return: rb->paused as it was before.
  */
 int rb_change_paused(struct perf_buffer *rb, int clear, int set)
 {
@@ -113,7 +119,15 @@ int rb_change_paused(struct perf_buffer *rb, int clear, int set)
 	return old;
 }
 
-/* Pause for the ioctl's sake, or end that. Nobody waits. */
+/**
+ * rb_toggle_paused - begin or end the ioctl's pause, without waiting
+ * @rb: the buffer
+ * @pause: whether to begin it
+ *
+ * Context: any.
+ *
+ * Return: rb->paused as it was before.
+ */
 int rb_toggle_paused(struct perf_buffer *rb, bool pause)
 {
 	int always = rb->nr_pages ? 0 : RB_PAUSED_NO_PAGES;
@@ -172,11 +186,20 @@ void rb_trigger_thaw(struct perf_buffer *rb)
 	mutex_unlock(&rb->pause_mutex);
 }
 
-/*
- * The buffer of @handle doesn't just take the record. If that is all there is to
- * it, a trigger has fired, and perf_output_reserve_rare() asks what it admits.
+/**
+ * perf_output_look - find out why a buffer's paused flag is set, and go on accordingly
+ * @handle: of the writer that has found it set, and has raised the count of writers
+ * @data: sample data, for PERF_RECORD_LOST
+ * @size: of the record
  *
- * @size is a long, as callers have it at hand: a register less for all that they write.
+ * If there is no pause, but RB_LOOK, a trigger has fired and the buffer hasn't reached
+ * its depth: perf_output_reserve_rare() asks perf_output_admit() then.
+ *
+ * @size is a long, as callers have it at hand: one register less in the fast path.
+ *
+ * Context: any, with preemption disabled, in an RCU read-side section.
+ *
+ * Return: as perf_output_begin().
  */
 int perf_output_look(struct perf_output_handle *handle,
 		     struct perf_sample_data *data, unsigned long size)
@@ -191,9 +214,17 @@ int perf_output_look(struct perf_output_handle *handle,
 	return perf_output_reserve_rare(handle, data, handle->event, rb, size);
 }
 
-/*
- * For the sample that has fired a trigger, which may have frozen the buffer for
- * all but this one.
+/**
+ * perf_output_reserve_trigger - reserve room for the sample that has fired a trigger
+ * @handle: to be filled in
+ * @data: sample data, for PERF_RECORD_LOST
+ * @event: that writes
+ * @rb: its buffer, which may be frozen for all records but this one
+ * @size: of the record
+ *
+ * Context: any, in an RCU read-side section.
+ *
+ * Return: as perf_output_begin().
  */
 int perf_output_reserve_trigger(struct perf_output_handle *handle,
 				struct perf_sample_data *data,
@@ -393,7 +424,10 @@ void perf_trigger_fired(struct perf_trigger_set *set, struct perf_event *event,
 	put_cpu();
 }
 
-/* What perf_trigger_admits() has counted isn't written. */
+/**
+ * perf_trigger_refused - undo the count of a record that isn't written
+ * @handle: of the record, which perf_trigger_admits() may have counted
+ */
 void perf_trigger_refused(struct perf_output_handle *handle)
 {
 	struct perf_trigger_member *m;
@@ -488,10 +522,18 @@ refuse:
 	return false;
 }
 
-/*
- * The buffer of @handle was found paused, on the long way. Return 1 if the record of
- * @size, @lost_size of which tell of lost ones, may be written there all the same,
- * or what became of it elsewhere.
+/**
+ * perf_output_admit - whether a buffer that was found paused takes a record nevertheless
+ * @handle: of the writer, in perf_output_reserve_rare()
+ * @data: sample data, for PERF_RECORD_LOST
+ * @head: that the writer is about to reserve from
+ * @size: of the reservation
+ * @lost_size: the part of it that is a PERF_RECORD_LOST
+ *
+ * Context: any, with preemption disabled, in an RCU read-side section.
+ *
+ * Return: 1 if it does. Otherwise the record goes to the buffer that its event was
+ * directed to, if any, and this is as of perf_output_begin() there.
  */
 int perf_output_admit(struct perf_output_handle *handle,
 		      struct perf_sample_data *data, unsigned long head,
@@ -823,7 +865,12 @@ void perf_trigger_leave(struct perf_buffer *rb)
 		ring_buffer_put(rb);
 }
 
-/* For fdinfo. */
+/**
+ * perf_trigger_set_id - the number of the set that a buffer is in, for fdinfo
+ * @rb: the buffer, to which the caller holds a reference
+ *
+ * Return: the number, or 0 if it is in none.
+ */
 u64 perf_trigger_set_id(struct perf_buffer *rb)
 {
 	struct perf_trigger_member *m;
@@ -911,7 +958,10 @@ free:
 	return ret;
 }
 
-/* @event is about to be freed. */
+/**
+ * perf_trigger_free_event - take an event out of its set, if it is a trigger
+ * @event: that is about to be freed
+ */
 void perf_trigger_free_event(struct perf_event *event)
 {
 	struct perf_trigger *trigger;
@@ -1058,7 +1108,11 @@ int perf_trigger_fire(struct perf_trigger_set *set)
 	} while (1);
 }
 
-/* Say what a set that is FROZEN, and stays so under set->mutex, has been fired by. */
+/**
+ * perf_trigger_tell - report by what a set was fired
+ * @set: that is FROZEN, and stays so as the caller holds set->mutex
+ * @report: to be filled in
+ */
 void perf_trigger_tell(struct perf_trigger_set *set,
 		       struct perf_trigger_report *report)
 {
@@ -1309,7 +1363,15 @@ err_size:
 	return -E2BIG;
 }
 
-/* PERF_EVENT_IOC_TRIGGER_SET: return the descriptor of a new set, or an error. */
+/**
+ * perf_trigger_create - make a set, for PERF_EVENT_IOC_TRIGGER_SET
+ * @event: whose clock the events of the set have to have
+ * @arg: user space's struct perf_trigger_attr
+ *
+ * Context: process, may sleep.
+ *
+ * Return: the descriptor of the set, or an error, see perf_trigger_copy_attr().
+ */
 long perf_trigger_create(struct perf_event *event, void __user *arg)
 {
 	struct perf_trigger_attr attr;
