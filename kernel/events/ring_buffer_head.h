@@ -21,9 +21,9 @@
  *   and not 0.
  *
  * A difference of two positions is kept in an unsigned long before it is
- * compared with something. For a kernel this makes no difference; it allows
- * to compile this file with a narrower type in place of unsigned long, whose
- * wrap a test can reach.
+ * compared with something. For a kernel this makes no difference. A test can
+ * compile this file with a narrower type in place of unsigned long, whose wrap
+ * it can reach.
  */
 #ifndef _KERNEL_EVENTS_RING_BUFFER_HEAD_H
 #define _KERNEL_EVENTS_RING_BUFFER_HEAD_H
