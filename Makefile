@@ -28,7 +28,8 @@ TOPIC ?=
 CHANGES ?=
 COMPILE ?=
 TRAILERS ?=
-export COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE ARCH CONFIG PART AFTER TRIGGER CPUS TIMEOUT ICOUNT ARGS ONLY
+BRANCH ?=
+export BRANCH COMPILE FROM FORM TOPIC TRAILERS CHANGES REV VERSION OLD SIGNOFF BASE TREE KDIR PACKAGE ARCH CONFIG PART AFTER TRIGGER CPUS TIMEOUT ICOUNT ARGS ONLY
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help run check check-all check-config tree kernel kunit kselftest model guest bench bench-native \
@@ -48,6 +49,7 @@ help:
 	@echo 'make flight-recorder  build/flight_recorder, for the kernel that runs here'
 	@echo 'make series           the patches for git am: build/$(BASE)/series/'
 	@echo 'make mails KDIR=path  mails for a kernel tree of yours, and how to send them; TOPIC=name: of one topic'
+	@echo 'make mails KDIR=path TOPIC=name BRANCH=b4/name  the same as a branch there, for b4'
 	@echo 'make edit             the series as git commits in a work tree of BASE, to change it there'
 	@echo 'make save             write these commits back to series/, bases/ and the new files'
 	@echo 'make edit FORM=onstock  the topic helpers instead, on stock; make save FORM=onstock writes them'
@@ -71,7 +73,7 @@ help:
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
 	@echo 'ARCH=$(ARCH)  (kunit: x86_64, i386 or arm64; kernel, guest, kselftest, check-config: x86_64 or arm64)'
 	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
-	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS)'
+	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS) BRANCH=$(BRANCH)'
 	@echo '    (mails: see scripts/mails -h)'
 	@echo 'COMPILE=$(COMPILE)  (drift: 1 compiles, too)'
 	@echo 'ONLY=$(ONLY)  (broken, drift: of these patches or versions only)'
