@@ -620,19 +620,28 @@ static void median(double *x, unsigned int n, double *mid, double *low, double *
 	*high = x[above >= (int)n ? (int)n - 1 : above];
 }
 
-static void measure_row(const struct native_row *row, unsigned int turns, int cold)
+/* The tree that tree t is compared with: stock, or the one before it. */
+static unsigned int other_of(unsigned int t, int with_former)
+{
+	unsigned int other = with_former ? t - !!t : 0;
+
+	if (!with_former)
+		while (other < NR_TREES && strcmp(trees[other].name, "stock"))
+			other++;
+	return other;
+}
+
+static void measure_row(const struct native_row *row, unsigned int turns, int cold, int with_former)
 {
 	static double ticks[NR_TREES][MOST_TURNS], cycles[NR_TREES][MOST_TURNS];
 	static double instructions[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
 	struct native_event *e[NR_TREES];
-	unsigned int n = cold ? 1 : batch_of(row), kept = 0, tried = 0, stock = NR_TREES;
+	unsigned int n = cold ? 1 : batch_of(row), kept = 0, tried = 0;
 	unsigned long heads[NR_TREES] = {};
 	double mid, low, high;
 
 	open_all(row, e);
 	for (unsigned int t = 0; t < NR_TREES; t++) {
-		if (!strcmp(trees[t].name, "stock"))
-			stock = t;
 		if (e[t])
 			heads[t] = trees[t].ops->head(e[t]);
 	}
@@ -668,18 +677,19 @@ static void measure_row(const struct native_row *row, unsigned int turns, int co
 	if (kept < 10)
 		die("%s: only %u of %u turns weren't interrupted", row->name, kept, tried);
 	for (unsigned int t = 0; t < NR_TREES; t++) {
+		unsigned int other = other_of(t, with_former);
+
 		if (!e[t])
 			continue;
 		printf("row %s%s %s %u", cold ? "cold_" : "", row->name, trees[t].name, kept);
-		if (stock < NR_TREES && e[stock]) {
+		if (other < NR_TREES && e[other]) {
 			for (unsigned int i = 0; i < kept; i++)
-				ratio[i] = ticks[t][i] / ticks[stock][i];
+				ratio[i] = ticks[t][i] / ticks[other][i];
 			median(ratio, kept, &mid, &low, &high);
 			printf(" %.4f %.4f %.4f", mid, low, high);
 		} else {
 			printf(" - - -");
 		}
-		/* In place from here on, so stock's come last. */
 		memcpy(ratio, ticks[t], kept * sizeof(*ratio));
 		median(ratio, kept, &mid, &low, &high);
 		printf(" %.2f", mid);
@@ -733,7 +743,7 @@ static void measure_copy(unsigned int size, unsigned long buffer, unsigned int t
 	printf("copy %u %lu %.2f %.2f %.2f\n", size, buffer, mid, low, high);
 }
 
-static void measure_all(unsigned int turns, const char *only)
+static void measure_all(unsigned int turns, const char *only, int with_former)
 {
 	static const unsigned int sizes[] = { 1024, 4096, 16384, 61440 };
 
@@ -742,9 +752,9 @@ static void measure_all(unsigned int turns, const char *only)
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
-		measure_row(&rows[i], turns, 0);
+		measure_row(&rows[i], turns, 0, with_former);
 		if (strstr(rows[i].name, "readonly_64K") && rows[i].bytes <= 400)
-			measure_row(&rows[i], turns, 1);
+			measure_row(&rows[i], turns, 1, with_former);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes) && !only; i++) {
 		measure_copy(sizes[i], 64 * KB, turns);
@@ -756,16 +766,19 @@ int main(int argc, char **argv)
 {
 	const char *without = NULL, *only_tree = NULL, *only_row = NULL;
 	unsigned int turns = 1000;
-	int counting = 0, opt;
+	int counting = 0, with_former = 0, opt;
 	cpu_set_t cpus;
 
-	while ((opt = getopt(argc, argv, "cn:r:s:t:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "cn:pr:s:t:w:")) != -1) {
 		switch (opt) {
 		case 'c':
 			counting = 1;
 			break;
 		case 'n':
 			turns = atoi(optarg);
+			break;
+		case 'p':
+			with_former = 1;
 			break;
 		case 'r':
 			only_row = optarg;
@@ -780,7 +793,7 @@ int main(int argc, char **argv)
 			without = optarg;
 			break;
 		default:
-			die("usage: native [-c] [-n turns] [-r row] [-s seed] [-t tree] [-w feature]");
+			die("usage: native [-c] [-n turns] [-p] [-r row] [-s seed] [-t tree] [-w feature]");
 		}
 	}
 	if (turns < 10 || turns > MOST_TURNS)
@@ -796,6 +809,6 @@ int main(int argc, char **argv)
 	if (counting)
 		count(only_tree, only_row);
 	else
-		measure_all(turns, only_row);
+		measure_all(turns, only_row, with_former);
 	return 0;
 }
