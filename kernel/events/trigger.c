@@ -25,9 +25,9 @@
  *				irq_work again.
  *   timer			freezes what is left.
  *   work			pauses all as PERF_EVENT_IOC_PAUSE_OUTPUT does, by
- *				the same rule on which CPU may be interrupted: no
- *				writer is in flight when it is done. FROZEN, wakes
- *				readers.
+ *				the same rule on which CPU may be interrupted. Where
+ *				that takes a grace period, it comes again, a jiffy
+ *				later each time. FROZEN, wakes readers.
  *
  * A mark is a bit of rb->paused, the flag that writers test anyway: RB_LOOK while a
  * depth is counted, RB_PAUSED_TRIGGER when the buffer is frozen. Without a depth
@@ -49,7 +49,7 @@
  *   perf_trigger_admits()
  *   what these queued					irq_work_sync()
  *   what that started					hrtimer_cancel()
- *   what all these queued				cancel_work_sync()
+ *   what all these queued, itself included		cancel_delayed_work_sync()
  *
  * A trigger that read the word before, and was delayed until after, is one of these,
  * but for that the cmpxchg fails as the generation is part of the word.
@@ -78,6 +78,7 @@
  * anybody from then on. Until then its member holds a reference to it.
  */
 #include <linux/anon_inodes.h>
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/init.h>
 #include <linux/perf_event.h>
@@ -95,8 +96,12 @@ static DEFINE_SPINLOCK(perf_trigger_lock);
 
 static atomic64_t perf_trigger_ids = ATOMIC64_INIT(0);
 
-/* Works wait for grace periods: what is on other queues doesn't come after them. */
-static struct workqueue_struct *perf_trigger_wq __ro_after_init;
+/* However many works a user has queued: what is on other queues doesn't come after them. */
+struct workqueue_struct *perf_trigger_wq __ro_after_init;
+
+/* How long the work sleeps for a CPU that it has asked, at first and in the end. */
+#define PERF_TRIGGER_SLEEP_US		20
+#define PERF_TRIGGER_SLEEP_MAX_US	1000
 
 /**
  * rb_change_paused - change why a buffer is paused
@@ -578,7 +583,7 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 	}
 
 	if (set->attr.flags & PERF_TRIGGER_AT_ONCE || !atomic_read(&set->running))
-		queue_work(perf_trigger_wq, &set->work);
+		queue_delayed_work(perf_trigger_wq, &set->work, 0);
 unlock:
 	rcu_read_unlock();
 }
@@ -598,7 +603,7 @@ static enum hrtimer_restart perf_trigger_timer(struct hrtimer *timer)
 	}
 	rcu_read_unlock();
 
-	queue_work(perf_trigger_wq, &set->work);
+	queue_delayed_work(perf_trigger_wq, &set->work, 0);
 
 	return HRTIMER_NORESTART;
 }
@@ -617,38 +622,67 @@ static struct perf_buffer *perf_trigger_get(struct perf_trigger_member *m)
 	return rb;
 }
 
+/* Freeze those that aren't yet. Return 0, or what the slowest of them says. */
+static int perf_trigger_freeze(struct perf_trigger_set *set)
+{
+	bool over = set->waits && poll_state_synchronize_rcu(set->gp);
+	struct perf_trigger_member *m;
+	struct perf_buffer *rb;
+	int ret, slowest = 0;
+
+	list_for_each_entry(m, &set->members, entry) {
+		if (m->frozen)
+			continue;
+		rb = perf_trigger_get(m);
+		if (!rb)
+			continue;
+		ret = rb_trigger_freeze(rb, over);
+		if (!ret) {
+			m->head = local_read(&rb->head);
+			m->bytes = m->started ? perf_trigger_bytes(m, rb) - m->start : 0;
+			m->frozen = true;
+		} else if (slowest != -EAGAIN) {
+			slowest = ret;
+		}
+		ring_buffer_put(rb);
+		cond_resched();
+	}
+
+	return slowest;
+}
+
+/*
+ * It doesn't wait for grace periods, but comes again: the queue runs so many works at a
+ * time, and thousands of sets that wait would hold up those of other users.
+ */
 static void perf_trigger_work(struct work_struct *work)
 {
 	struct perf_trigger_set *set =
-		container_of(work, struct perf_trigger_set, work);
-	struct perf_trigger_member *m;
-	struct perf_buffer *rb;
+		container_of(to_delayed_work(work), struct perf_trigger_set, work);
 	unsigned int word = atomic_read_acquire(&set->state);
+	unsigned int sleep = PERF_TRIGGER_SLEEP_US;
+	int ret;
 
 	if (PERF_TRIGGER_STATE(word) != PERF_TRIGGER_FIRED)
 		return;
 
 	hrtimer_cancel(&set->timer);
 
-	/* Ask all before the first is waited for. */
-	list_for_each_entry(m, &set->members, entry) {
-		rb = perf_trigger_get(m);
-		if (!rb)
-			continue;
-		rb_pause_for(rb, RB_PAUSED_TRIGGER, false);
-		ring_buffer_put(rb);
-		cond_resched();
+	/* All are asked before the first is waited for. It takes privilege to ask a CPU. */
+	while ((ret = perf_trigger_freeze(set)) == -EBUSY &&
+	       sleep <= PERF_TRIGGER_SLEEP_MAX_US) {
+		usleep_range(sleep, 2 * sleep);
+		sleep *= 2;
 	}
 
-	list_for_each_entry(m, &set->members, entry) {
-		rb = perf_trigger_get(m);
-		if (!rb)
-			continue;
-		rb_pause_for(rb, RB_PAUSED_TRIGGER, true);
-		m->head = local_read(&rb->head);
-		m->bytes = m->started ? perf_trigger_bytes(m, rb) - m->start : 0;
-		ring_buffer_put(rb);
-		cond_resched();
+	if (ret) {
+		/* What ends the wait for a buffer that somebody pauses all the time. */
+		if (!set->waits) {
+			set->gp = start_poll_synchronize_rcu();
+			set->waits = true;
+		}
+		queue_delayed_work(perf_trigger_wq, &set->work, 1);
+		return;
 	}
 
 	/* Unless perf_trigger_free() came first. C, matches perf_trigger_state(). */
@@ -663,7 +697,7 @@ static void perf_trigger_quiesce(struct perf_trigger_set *set)
 	synchronize_rcu();
 	irq_work_sync(&set->irq_work);
 	hrtimer_cancel(&set->timer);
-	cancel_work_sync(&set->work);
+	cancel_delayed_work_sync(&set->work);
 }
 
 /**
@@ -690,7 +724,7 @@ perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void))
 	set->clock = clock;
 	init_irq_work(&set->irq_work, perf_trigger_irq_work);
 	perf_hrtimer_setup(&set->timer, perf_trigger_timer);
-	INIT_WORK(&set->work, perf_trigger_work);
+	INIT_DELAYED_WORK(&set->work, perf_trigger_work);
 	init_waitqueue_head(&set->waitq);
 	mutex_init(&set->mutex);
 	INIT_LIST_HEAD(&set->members);
@@ -1031,6 +1065,7 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	atomic_long_set(&set->suppressed, 0);
 	atomic_long_set(&set->held_off, 0);
 	atomic_set(&set->marked, 0);
+	set->waits = false;
 	WRITE_ONCE(set->noted, false);
 	/*
 	 * What leaves meanwhile isn't counted any more, nor the last one: one is for us.
@@ -1044,6 +1079,7 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	spin_unlock(&perf_trigger_lock);
 	list_for_each_entry(m, &set->members, entry) {
 		m->started = false;
+		m->frozen = false;
 		m->has_history = false;
 		local_set(&m->records, 0);
 		m->head = 0;
@@ -1135,6 +1171,7 @@ static ssize_t perf_trigger_read(struct file *file, char __user *buf, size_t cou
 				 loff_t *ppos)
 {
 	struct perf_trigger_set *set = file->private_data;
+	bool nonblock = file->f_flags & O_NONBLOCK;
 	struct perf_trigger_report report;
 	struct perf_trigger_member *m;
 	size_t length;
@@ -1145,7 +1182,7 @@ static ssize_t perf_trigger_read(struct file *file, char __user *buf, size_t cou
 
 again:
 	if (perf_trigger_state(set) != PERF_TRIGGER_FROZEN) {
-		if (file->f_flags & O_NONBLOCK)
+		if (nonblock)
 			return -EAGAIN;
 		ret = wait_event_interruptible(set->waitq, perf_trigger_state(set) ==
 					       PERF_TRIGGER_FROZEN);
@@ -1153,7 +1190,10 @@ again:
 			return ret;
 	}
 
-	if (mutex_lock_interruptible(&set->mutex))
+	/* Whoever has it may be waiting for a grace period, or for a page. */
+	if (nonblock && !mutex_trylock(&set->mutex))
+		return -EAGAIN;
+	if (!nonblock && mutex_lock_interruptible(&set->mutex))
 		return -ERESTARTSYS;
 	if (perf_trigger_state(set) != PERF_TRIGGER_FROZEN) {
 		mutex_unlock(&set->mutex);
@@ -1314,7 +1354,7 @@ static void perf_trigger_show_fdinfo(struct seq_file *m, struct file *file)
 }
 #endif
 
-static const struct file_operations perf_trigger_fops = {
+const struct file_operations perf_trigger_fops = {
 	.release	= perf_trigger_release,
 	.read		= perf_trigger_read,
 	.poll		= perf_trigger_poll,

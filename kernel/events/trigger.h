@@ -55,7 +55,8 @@ struct perf_trigger_member {
 	unsigned long			start;		/* bytes before the depth */
 	local_t				records;	/* since then */
 
-	/* When frozen. */
+	bool				frozen;
+	/* From then on. */
 	unsigned long			head;
 	unsigned long			bytes;
 };
@@ -90,7 +91,9 @@ struct perf_trigger_set {
 
 	struct irq_work			irq_work;
 	struct hrtimer			timer;
-	struct work_struct		work;
+	struct delayed_work		work;
+	unsigned long			gp;		/* that the work waits for */
+	bool				waits;
 	wait_queue_head_t		waitq;
 
 	struct mutex			mutex;		/* join, arm, read */
@@ -113,6 +116,10 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation);
 int perf_trigger_fire(struct perf_trigger_set *set);
 void perf_trigger_tell(struct perf_trigger_set *set,
 		       struct perf_trigger_report *report);
+
+/* For unit tests. */
+extern const struct file_operations perf_trigger_fops;
+extern struct workqueue_struct *perf_trigger_wq;
 
 static inline unsigned int perf_trigger_state(struct perf_trigger_set *set)
 {

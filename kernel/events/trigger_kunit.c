@@ -14,14 +14,17 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
+#include <linux/workqueue.h>
 
 #include "breakpoint_kunit.h"
 #include "internal.h"
 #include "ring_buffer_head.h"
+#include "ring_buffer_kunit.h"
 #include "trigger.h"
 
 /* A sample: the header and an address, by which it is known. */
@@ -309,7 +312,7 @@ static void test_leaves_before_note(struct kunit *test)
 		for (i = 0; i < TRIGGER_TEST_EVENTS; i++)
 			perf_trigger_leave(t->rb[i]);
 		irq_work_sync(&set->irq_work);
-		flush_work(&set->work);
+		flush_delayed_work(&set->work);
 		state = perf_trigger_state(set);
 
 		rcu_read_lock();
@@ -895,6 +898,170 @@ static void test_set_goes(struct kunit *test)
 	}
 }
 
+struct trigger_test_holding {
+	struct trigger_test	*t;
+	struct completion	begun;
+	struct completion	done;
+	bool			release;
+	bool			gave_up;
+	int			ret;
+};
+
+static int trigger_test_holder(void *arg)
+{
+	struct trigger_test_sample sample = {
+		.header = { .type = PERF_RECORD_SAMPLE, .size = TRIGGER_TEST_SIZE },
+		.addr = 7,
+	};
+	struct trigger_test_holding *h = arg;
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	int i;
+
+	perf_sample_data_init(&data, 0, 0);
+	complete(&h->begun);
+	h->ret = perf_output_begin(&handle, &data, &h->t->event[0], sizeof(sample));
+	if (!h->ret) {
+		/* No longer than this, see RB_TEST_TRIES. */
+		for (i = 0; i < 3000 && !READ_ONCE(h->release); i++)
+			mdelay(1);
+		h->gave_up = !READ_ONCE(h->release);
+		perf_output_copy(&handle, &sample, sizeof(sample));
+		perf_output_end(&handle);
+	}
+	complete(&h->done);
+
+	return 0;
+}
+
+/* A set that waits for a writer in flight isn't waited for by others. */
+static void test_waits_alone(struct kunit *test)
+{
+	unsigned int cpu = rb_test_other_cpu(test);
+	struct perf_trigger_set *other;
+	struct trigger_test_holding h;
+	struct task_struct *task;
+	struct trigger_test *t;
+	unsigned int state;
+	int i, tries = 0;
+	u64 generation;
+	bool frozen;
+
+	/* As if all others that the queue runs at a time were taken. */
+	workqueue_set_max_active(perf_trigger_wq, 1);
+
+	do {
+		t = trigger_test_set(test, trigger_at_once, true);
+		trigger_test_arm(test, t);
+		generation = 0;
+		other = perf_trigger_alloc(&trigger_at_once, local_clock);
+		KUNIT_ASSERT_NOT_NULL(test, other);
+		KUNIT_EXPECT_EQ(test, perf_trigger_arm(other, &generation), 0);
+
+		h = (struct trigger_test_holding) { .t = t };
+		init_completion(&h.begun);
+		init_completion(&h.done);
+		task = kthread_create_on_cpu(trigger_test_holder, &h, cpu, "trigger_hold/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+		wake_up_process(task);
+		wait_for_completion(&h.begun);
+		for (i = 0; i < 60000 && !READ_ONCE(t->rb[0]->nest); i++)
+			usleep_range(500, 1000);
+
+		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+		irq_work_sync(&t->set->irq_work);
+		KUNIT_EXPECT_EQ(test, perf_trigger_fire(other), 0);
+		frozen = wait_event_timeout(other->waitq, perf_trigger_state(other) ==
+					    PERF_TRIGGER_FROZEN, 60 * HZ);
+		state = perf_trigger_state(t->set);
+		WRITE_ONCE(h.release, true);
+		wait_for_completion(&h.done);
+
+		KUNIT_EXPECT_EQ(test, h.ret, 0);
+		KUNIT_EXPECT_TRUE(test, frozen);
+		KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 7);
+		perf_trigger_free(other);
+	} while (h.gave_up && ++tries < RB_TEST_TRIES);
+
+	KUNIT_EXPECT_FALSE(test, h.gave_up);
+	KUNIT_EXPECT_EQ(test, state, PERF_TRIGGER_FIRED);
+	workqueue_set_max_active(perf_trigger_wq, WQ_DFL_ACTIVE);
+}
+
+/* A set doesn't wait for those that pause its buffers, however long they take. */
+static void test_freezes_while_paused(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	bool frozen;
+
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 1, 1);
+	/* As rb_pause() waits. */
+	mutex_lock(&t->rb[1]->pause_mutex);
+	trigger_test_sample(t, 0, 1);
+	frozen = trigger_test_frozen(t);
+	mutex_unlock(&t->rb[1]->pause_mutex);
+
+	KUNIT_EXPECT_TRUE(test, frozen);
+	KUNIT_EXPECT_TRUE(test, t->rb[1]->paused & RB_PAUSED_TRIGGER);
+	trigger_test_sample(t, 1, 2);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 1, 0), 1);
+
+	/* Nor for good. */
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 1, 3);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 1, 0), 3);
+}
+
+struct trigger_test_reading {
+	struct file		file;
+	struct completion	done;
+	ssize_t			ret;
+};
+
+static int trigger_test_reader(void *arg)
+{
+	struct trigger_test_reading *r = arg;
+
+	r->ret = perf_trigger_fops.read(&r->file, NULL, PERF_TRIGGER_REPORT_SIZE_VER0, NULL);
+	complete(&r->done);
+
+	return 0;
+}
+
+/* A read() that mustn't block doesn't wait for other calls on the set. */
+static void test_read_doesnt_block(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	struct trigger_test_reading *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	bool in_time;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->file.private_data = t->set;
+	r->file.f_flags = O_NONBLOCK;
+	init_completion(&r->done);
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+	mutex_lock(&t->set->mutex);
+	task = kthread_run(trigger_test_reader, r, "trigger_read");
+	in_time = !IS_ERR(task) && wait_for_completion_timeout(&r->done, 60 * HZ);
+	mutex_unlock(&t->set->mutex);
+	if (IS_ERR(task)) {
+		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
+		return;
+	}
+	if (!in_time)
+		wait_for_completion(&r->done);
+
+	KUNIT_EXPECT_TRUE(test, in_time);
+	KUNIT_EXPECT_EQ(test, r->ret, -EAGAIN);
+}
+
 static void test_generation(struct kunit *test)
 {
 	struct trigger_test *t;
@@ -1102,6 +1269,9 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_leave_before_depth),
 	KUNIT_CASE(test_while_arming),
 	KUNIT_CASE(test_set_goes),
+	KUNIT_CASE(test_waits_alone),
+	KUNIT_CASE(test_freezes_while_paused),
+	KUNIT_CASE(test_read_doesnt_block),
 	KUNIT_CASE(test_generation),
 	KUNIT_CASE(test_hold_off),
 	KUNIT_CASE(test_clock_is_set),
