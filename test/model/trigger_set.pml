@@ -20,6 +20,7 @@
  * an interrupt that comes upon the task at any point; buffer 1 by a task of CPU 1. A record
  * takes one unit of DEPTH. FIRE is a call of user space, on CPU 1. The irq_work runs on two
  * CPUs at once if it is queued while it runs; BUSY and PENDING are as in kernel/irq_work.c.
+ * The work waits for no writer: it comes again, and may be about to when the set is closed.
  * A buffer leaves at any time by its last unmap, also while it is counted, frozen, or while
  * the set is armed again.
  *
@@ -94,6 +95,7 @@ typedef member {
 	byte	start;
 	byte	records;
 	bool	look, frozen;
+	bool	done;		/* m->frozen: the work has seen no writer */
 	byte	head;
 	byte	nest;
 	/* What must come of it: where the depth began, and its head then. */
@@ -107,6 +109,8 @@ member m[2];
 bool pending, busy;		/* irq_work */
 bool timer_on, timer_in, timer_past;
 bool work_pending, work_in;
+bool comes_again;		/* it is to run a jiffy later */
+bool canceling;			/* and must not be queued any more */
 bool lock;			/* perf_trigger_lock */
 bool over;			/* the depth's time */
 
@@ -513,17 +517,28 @@ inline hrtimer_cancel()
 	(!timer_in)
 }
 
-/* rb_pause_for(), with its wait. */
-inline pause(b)
+/*
+ * rb_trigger_freeze(): @all says whether all buffers were found without a writer, be it by
+ * the CPU's answer or by the end of a grace period.
+ */
+inline freeze(b, all)
 {
-	if
-	:: !m[b].gone ->
+	atomic {
+		use();
+		if
+		:: !m[b].gone && !m[b].done ->
+			m[b].frozen = true;
 #ifndef NO_WAIT
-		(m[b].nest == 0);
+			if
+			:: m[b].nest == 0 -> m[b].done = true
+			:: else -> all = false
+			fi
+#else
+			m[b].done = true
 #endif
-		skip
-	:: else
-	fi
+		:: else
+		fi
+	}
 }
 
 /* What a set that has come to be frozen says is true, of a buffer that is still there. */
@@ -544,32 +559,33 @@ inline check(b)
 
 proctype work()
 {
+	bool all;
 	byte g;
 
 end:	do
-	:: atomic { work_pending -> work_pending = false; work_in = true };
+	:: atomic {
+		(work_pending || comes_again) ->
+		work_pending = false;
+		comes_again = false;
+		work_in = true
+	   };
 		atomic { use(); g = (state == FIRED -> gen : 0) };
 		if
 		:: g > 0 ->
 			hrtimer_cancel();
-			atomic {
-				if
-				:: !m[0].gone -> m[0].frozen = true
-				:: else
-				fi
-			};
-			atomic {
-				if
-				:: !m[1].gone -> m[1].frozen = true
-				:: else
-				fi
-			};
-			pause(0);
-			pause(1);
+			all = true;
+			freeze(0, all);
+			freeze(1, all);
 			atomic {
 				use();
 				if
-				:: state == FIRED && gen == g ->
+				:: !all ->
+#ifdef QUEUED_WHEN_CANCELED
+					comes_again = true
+#else
+					comes_again = !canceling
+#endif
+				:: all && state == FIRED && gen == g ->
 					bad(unnoted, note != gen);
 					check(0);
 					check(1);
@@ -579,7 +595,7 @@ end:	do
 			}
 		:: else
 		fi;
-		atomic { g = 0; work_in = false }
+		atomic { g = 0; all = false; work_in = false }
 	od
 }
 
@@ -601,8 +617,14 @@ inline quiesce()
 	hrtimer_cancel();
 #endif
 #ifndef NO_WORK_CANCEL
-	work_pending = false;
-	(!work_in);
+	d_step {
+		work_pending = false;
+#ifndef NO_CANCEL_DELAYED
+		comes_again = false;
+#endif
+		canceling = true
+	};
+	atomic { !work_in -> canceling = false };
 #endif
 	skip
 }
@@ -610,7 +632,7 @@ inline quiesce()
 /* One round of perf_trigger_arm()'s loop. */
 inline arm(b)
 {
-	atomic { m[b].started = false; m[b].records = 0; m[b].start = 0 };
+	atomic { m[b].started = false; m[b].done = false; m[b].records = 0; m[b].start = 0 };
 	if
 	:: atomic { !m[b].gone };
 		atomic { !lock -> lock = true };
@@ -705,6 +727,7 @@ inline was_frozen(b)
 {
 	m[b].frozen = true;
 	m[b].look = true;
+	m[b].done = true;
 	if
 	:: m[b].counts = true
 	:: running--
