@@ -148,7 +148,7 @@ static void __rb_resume(struct perf_buffer *rb, int reasons)
 {
 	int old;
 
-	/* What the reader read so far was read before anything is written. */
+	/* Q: what the reader has read was read before anything is written. */
 	smp_mb();
 	old = rb_change_paused(rb, reasons, 0);
 	/* A trigger that fires from here on has yet to ask. */
