@@ -62,13 +62,16 @@
  *   B  rb_change_paused() in perf_trigger_mark(), when the note is written, pairs
  *      with READ_ONCE() of rb->paused and the address dependency through
  *      rb->trigger in perf_trigger_admits(), by smp_rmb() there.
- *   C  atomic_set_release() in perf_trigger_work(), when all is frozen, pairs with
+ *   C  atomic_cmpxchg_release() in perf_trigger_work(), when all is frozen, pairs with
  *      atomic_read_acquire() in perf_trigger_state().
  *   D  What writers count in a member is as the record that they count it for: the
- *      work sees it when it has seen the writer gone, see rb_has_writer().
+ *      work sees it when it has seen the writer gone, see rb_has_writer(), or a grace
+ *      period over.
  *   E  smp_store_release() of set->noted in perf_trigger_fired(), when the note is
  *      written, pairs with smp_load_acquire() in perf_trigger_irq_work(), which a
  *      buffer that leaves may have queued before, or in an earlier generation.
+ *   F  smp_mb() in perf_trigger_read(), between set->turned_away and the mutex, pairs with
+ *      smp_mb() in perf_trigger_unlock(): it gets the mutex, or is woken.
  *
  * Lifetime
  *
@@ -668,7 +671,10 @@ static void perf_trigger_work(struct work_struct *work)
 
 	hrtimer_cancel(&set->timer);
 
-	/* All are asked before the first is waited for. It takes privilege to ask a CPU. */
+	/*
+	 * All are asked before the first is waited for. It takes privilege to ask a CPU; a
+	 * writer that is about to be refused may be there for anybody, for set->gp at most.
+	 */
 	while ((ret = perf_trigger_freeze(set)) == -EBUSY &&
 	       sleep <= PERF_TRIGGER_SLEEP_MAX_US) {
 		usleep_range(sleep, 2 * sleep);
@@ -698,6 +704,20 @@ static void perf_trigger_quiesce(struct perf_trigger_set *set)
 	irq_work_sync(&set->irq_work);
 	hrtimer_cancel(&set->timer);
 	cancel_delayed_work_sync(&set->work);
+}
+
+/*
+ * Let others use the set. A read() that mustn't block may have been turned away though
+ * poll() says that there is something to read, and an edge comes once.
+ */
+static void perf_trigger_unlock(struct perf_trigger_set *set)
+{
+	mutex_unlock(&set->mutex);
+	smp_mb(); /* F, matches the one in perf_trigger_read() */
+	if (READ_ONCE(set->turned_away)) {
+		WRITE_ONCE(set->turned_away, false);
+		wake_up_all(&set->waitq);
+	}
 }
 
 /**
@@ -869,7 +889,7 @@ int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event,
 		m = NULL;
 	}
 	spin_unlock(&perf_trigger_lock);
-	mutex_unlock(&set->mutex);
+	perf_trigger_unlock(set);
 	kfree(m);
 
 	return ret;
@@ -1109,7 +1129,7 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	/* A, matches atomic_read_acquire() in perf_trigger_take() */
 	atomic_set_release(&set->state, PERF_TRIGGER_WORD(gen, PERF_TRIGGER_ARMED));
 unlock:
-	mutex_unlock(&set->mutex);
+	perf_trigger_unlock(set);
 
 	return ret;
 }
@@ -1191,12 +1211,16 @@ again:
 	}
 
 	/* Whoever has it may be waiting for a grace period, or for a page. */
-	if (nonblock && !mutex_trylock(&set->mutex))
-		return -EAGAIN;
+	if (nonblock && !mutex_trylock(&set->mutex)) {
+		WRITE_ONCE(set->turned_away, true);
+		smp_mb(); /* F, matches the one in perf_trigger_unlock() */
+		if (!mutex_trylock(&set->mutex))
+			return -EAGAIN;
+	}
 	if (!nonblock && mutex_lock_interruptible(&set->mutex))
 		return -ERESTARTSYS;
 	if (perf_trigger_state(set) != PERF_TRIGGER_FROZEN) {
-		mutex_unlock(&set->mutex);
+		perf_trigger_unlock(set);
 		goto again;
 	}
 
@@ -1224,7 +1248,7 @@ again:
 		ret += sizeof(buffer);
 	}
 unlock:
-	mutex_unlock(&set->mutex);
+	perf_trigger_unlock(set);
 
 	return ret;
 

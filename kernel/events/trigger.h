@@ -94,6 +94,7 @@ struct perf_trigger_set {
 	struct delayed_work		work;
 	unsigned long			gp;		/* that the work waits for */
 	bool				waits;
+	bool				turned_away;	/* a read() that mustn't block */
 	wait_queue_head_t		waitq;
 
 	struct mutex			mutex;		/* join, arm, read */

@@ -1031,12 +1031,30 @@ static int trigger_test_reader(void *arg)
 	return 0;
 }
 
-/* A read() that mustn't block doesn't wait for other calls on the set. */
+struct trigger_test_wakes {
+	struct wait_queue_entry	entry;
+	atomic_t		count;
+};
+
+static int trigger_test_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
+			      void *key)
+{
+	atomic_inc(&container_of(entry, struct trigger_test_wakes, entry)->count);
+
+	return 0;
+}
+
+/*
+ * A read() that mustn't block doesn't wait for other calls on the set, and what polls is
+ * woken when such a call is over: once, and not if nothing was turned away.
+ */
 static void test_read_doesnt_block(struct kunit *test)
 {
+	struct trigger_test_wakes wakes = { .count = ATOMIC_INIT(0) };
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
 	struct trigger_test_reading *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct task_struct *task;
+	u64 stale = U64_MAX;
 	bool in_time;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
@@ -1046,6 +1064,8 @@ static void test_read_doesnt_block(struct kunit *test)
 	trigger_test_arm(test, t);
 	KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
 	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	/* The work has woken all that waits. */
+	flush_delayed_work(&t->set->work);
 
 	mutex_lock(&t->set->mutex);
 	task = kthread_run(trigger_test_reader, r, "trigger_read");
@@ -1060,6 +1080,15 @@ static void test_read_doesnt_block(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, in_time);
 	KUNIT_EXPECT_EQ(test, r->ret, -EAGAIN);
+
+	/* As the calls that have the mutex end: twice. */
+	init_waitqueue_func_entry(&wakes.entry, trigger_test_woken);
+	add_wait_queue(&t->set->waitq, &wakes.entry);
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &stale), -ESTALE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&wakes.count), 1);
+	KUNIT_EXPECT_EQ(test, perf_trigger_arm(t->set, &stale), -ESTALE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&wakes.count), 1);
+	remove_wait_queue(&t->set->waitq, &wakes.entry);
 }
 
 static void test_generation(struct kunit *test)

@@ -121,6 +121,7 @@ FIXTURE_SETUP(endurance)
 	holder.comm = 0;
 	snprintf(filter, sizeof(filter), "id == %d", NUMBERED_CALL);
 
+	ASSERT_LT(0, nr_cpus);
 	for (int i = 0; i < WRITERS; i++) {
 		struct writer *writer = &self->writers[i];
 		struct reader *reader = &self->readers[i % READERS];
@@ -336,8 +337,7 @@ static unsigned int endurance_seconds(void)
 	return number && atoi(number) > 0 ? atoi(number) : SECONDS;
 }
 
-/* An hour of it takes longer than other tests may. */
-TEST_F_TIMEOUT(endurance, all_accounted, 3 * 3600)
+TEST_F(endurance, all_accounted)
 {
 	__u64 end_ns = now_ns() + endurance_seconds() * 1000000000ULL;
 	struct writer all = { 0 };
