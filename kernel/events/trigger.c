@@ -1210,7 +1210,7 @@ again:
 			return ret;
 	}
 
-	/* Whoever has it may be waiting for a grace period, or for a page. */
+	/* The call that holds the mutex may wait for a grace period, or for a page. */
 	if (nonblock && !mutex_trylock(&set->mutex)) {
 		WRITE_ONCE(set->turned_away, true);
 		smp_mb(); /* F, matches the one in perf_trigger_unlock() */
