@@ -182,6 +182,43 @@ int rb_resume(struct perf_buffer *rb)
 }
 
 /**
+ * rb_trigger_freeze - freeze a buffer that a trigger stops, and don't wait
+ * @rb: the buffer, to which the caller holds a reference
+ * @over: whether a grace period is over that began after a call of this
+ *
+ * As rb_pause(), but nobody is waited for: not a grace period, nor a task that pauses
+ * the buffer meanwhile, which may hold rb->pause_mutex for as long as one takes, again
+ * and again. With @over there is nothing left to ask, as writers are RCU readers.
+ *
+ * Context: process. The buffer's writers may be in any context.
+ *
+ * Return: 0 if it is frozen, else an error to call again: -EBUSY if the CPU that was
+ * asked, or its writer, is a matter of microseconds, -EAGAIN if it takes longer.
+ */
+static int rb_trigger_freeze(struct perf_buffer *rb, bool over)
+{
+	int ret = 0;
+
+	if (!over) {
+		/* Whoever has the mutex. */
+		rb_change_paused(rb, 0, RB_PAUSED_TRIGGER);
+		if (!mutex_trylock(&rb->pause_mutex))
+			return -EAGAIN;
+
+		rb_pause_begin(rb, RB_PAUSED_TRIGGER);
+		if (!poll_state_synchronize_rcu(rb->pause_gp))
+			ret = -EAGAIN;
+		else if (!rb_pause_over(rb))
+			ret = -EBUSY;
+		mutex_unlock(&rb->pause_mutex);
+	}
+	if (!ret)
+		rb_pause_end(rb);
+
+	return ret;
+}
+
+/**
  * rb_trigger_thaw - let a buffer run on that a trigger has frozen, or is about to
  * @rb: the buffer, to which the caller holds a reference
  *
