@@ -115,20 +115,35 @@ FIXTURE_TEARDOWN(pause_freeze)
 	writer_stop(_metadata, &self->writer);
 }
 
-/* Whether the newest record in the copy of the buffer is whole. */
-static bool newest_is_whole(const struct pause_writer *writer,
-			    const unsigned char *copy, __u64 head)
+/* The newest record in the copy of the buffer, or NULL. */
+static struct perf_event_header *newest_record(const struct pause_writer *writer,
+					       const unsigned char *copy, __u64 head)
 {
 	struct perf_overwrite_walk walk;
-	struct perf_event_header *record;
 
 	/* Forward the newest one ends at the head, and they are of one size. */
 	if (!writer->backward)
 		head -= sizeof(struct writer_sample);
 	perf_overwrite_begin_at(&walk, &writer->ow, head, writer->ow.size);
 	walk.data = copy;
-	record = perf_overwrite_next(&walk, space);
-	return record && writer_made(writer, record);
+	return perf_overwrite_next(&walk, space);
+}
+
+/* Says what there is instead of a record that the writer made. */
+static void log_torn(struct __test_metadata *_metadata, const struct pause_writer *writer,
+		     const struct perf_event_header *record, unsigned int pause)
+{
+	const struct writer_sample *sample = (const struct writer_sample *)record;
+
+	if (!record) {
+		TH_LOG("pause %u: no record", pause);
+		return;
+	}
+	TH_LOG("pause %u: a record of type %u with %u bytes", pause, record->type, record->size);
+	if (record->size == sizeof(*sample))
+		TH_LOG("address %#llx, the area is at %#llx; stack: %llu bytes, %llu used, last word %#llx",
+		       sample->addr, fault_address(&writer->area, 0), sample->stack_size,
+		       sample->stack_used, sample->stack[sizeof(sample->stack) / sizeof(__u64) - 1]);
 }
 
 TEST_F(pause_freeze, nothing_changes)
@@ -136,6 +151,7 @@ TEST_F(pause_freeze, nothing_changes)
 	unsigned int moved = 0, changed = 0, torn = 0;
 	struct pause_writer *writer = &self->writer;
 	struct perf_overwrite *ow = &writer->ow;
+	struct perf_event_header *record;
 	__u64 head = 0, begin = now_ns(), lost = writer_lost(writer);
 
 	for (unsigned int i = 0; i < self->pauses; i++) {
@@ -155,7 +171,11 @@ TEST_F(pause_freeze, nothing_changes)
 		memcpy(self->copy, ow->data, ow->size);
 
 		/* Looked at until the writer has been there in vain. */
-		torn += !newest_is_whole(writer, self->copy, head);
+		record = newest_record(writer, self->copy, head);
+		if (!record || !writer_made(writer, record)) {
+			log_torn(_metadata, writer, record, i);
+			torn++;
+		}
 		ASSERT_TRUE(writer_meets_pause(writer));
 		changed += memcmp(self->copy, ow->data, ow->size) != 0;
 		moved += head != perf_overwrite_head(ow);
