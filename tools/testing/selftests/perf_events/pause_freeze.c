@@ -140,10 +140,12 @@ static void log_torn(struct __test_metadata *_metadata, const struct pause_write
 		return;
 	}
 	TH_LOG("pause %u: a record of type %u with %u bytes", pause, record->type, record->size);
-	if (record->size == sizeof(*sample))
-		TH_LOG("address %#llx, the area is at %#llx; stack: %llu bytes, %llu used, last word %#llx",
-		       sample->addr, fault_address(&writer->area, 0), sample->stack_size,
-		       sample->stack_used, sample->stack[sizeof(sample->stack) / sizeof(__u64) - 1]);
+	if (record->size != sizeof(*sample))
+		return;
+	TH_LOG("address %#llx, the area is at %#llx", sample->addr,
+	       fault_address(&writer->area, 0));
+	TH_LOG("stack: %llu bytes, %llu used, last word %#llx", sample->stack_size,
+	       sample->stack_used, sample->stack[sizeof(sample->stack) / sizeof(__u64) - 1]);
 }
 
 TEST_F(pause_freeze, nothing_changes)
