@@ -200,7 +200,7 @@ static int rb_trigger_freeze(struct perf_buffer *rb, bool over)
 	int ret = 0;
 
 	if (!over) {
-		/* Whoever has the mutex. */
+		/* Stop the writers even if another call holds the mutex. */
 		rb_change_paused(rb, 0, RB_PAUSED_TRIGGER);
 		if (!mutex_trylock(&rb->pause_mutex))
 			return -EAGAIN;
