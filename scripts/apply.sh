@@ -87,3 +87,75 @@ apply_diff()
 		return 1
 	done
 }
+
+# recounted PATCH: it, with the lines of its hunks counted anew.
+recounted()
+{
+	awk '
+		function flush(	i, old, new) {
+			if (!open) return
+			for (i = 1; i <= n; i++) {
+				if (line[i] !~ /^[+\\]/) old++
+				if (line[i] !~ /^[-\\]/) new++
+			}
+			printf "@@ -%d,%d +%d,%d @@%s\n", at, old, at + shift, new, tail
+			for (i = 1; i <= n; i++) print line[i]
+			shift += new - old
+			open = n = 0
+		}
+		/^diff --git / { flush(); shift = 0 }
+		/^@@ / {
+			flush()
+			open = 1
+			at = -$2 + 0
+			tail = $0
+			sub(/^@@ [^@]* @@/, "", tail)
+			next
+		}
+		open { line[++n] = $0; next }
+		{ print }
+		END { flush() }' "$1"
+}
+
+# from_original ORIGINAL DIFF: the patch that DIFF makes of the original; fails if there is none. Each line that
+# it takes out, and one next to it, must be there.
+from_original()
+{
+	patch -s -f -F 0 -r - -o "$tmp/whole" "$1" "$2" > /dev/null 2>&1 && recounted "$tmp/whole"
+}
+
+# difference ORIGINAL PATCH NAME: the other way round, with this name for both. Hunks that begin with the same change,
+# or by their order if a file has as many in both, keep the original's line numbers: git looks for the lines.
+difference()
+{
+	awk '
+		/^diff --git / { file = $4; k = 0 }
+		/^@@ / { k++ }
+		k > 0 && /^[-+]/ && !(FNR == NR ? (file, k) in first : (file, k) in begins) {
+			if (FNR == NR) first[file, k] = $0
+			else begins[file, k] = $0
+		}
+		FNR == NR {
+			if (/^@@ /) header[file, ++count[file]] = $0
+			next
+		}
+		/^@@ / { hunks[file]++ }
+		{ line[++n] = $0 }
+		function as_in_original(file, k,	i) {
+			if (hunks[file] == count[file]) return k
+			for (i = 1; i <= count[file]; i++)
+				if (first[file, i] == begins[file, k] && !((file, i) in taken)) return i
+			return 0
+		}
+		END {
+			for (i = 1; i <= n; i++) {
+				if (line[i] ~ /^diff --git /) { split(line[i], f, " "); file = f[4]; k = 0 }
+				if (line[i] ~ /^@@ / && (at = as_in_original(file, ++k))) {
+					taken[file, at]
+					line[i] = header[file, at]
+				}
+				print line[i]
+			}
+		}' "$1" "$2" > "$tmp/renumbered"
+	diff -U 1 --label "a/$3" --label "b/$3" "$1" "$tmp/renumbered" || [ $? -eq 1 ]
+}

@@ -383,14 +383,60 @@ edit_branch()
 	echo "$(basename "$EDIT")-$(printf %s "$ROOT" | sha1sum | cut -c1-8)"
 }
 
-# patch_file TOPIC NAME: the file of this patch of the series: the base's own, or the one for all bases.
-patch_file()
+# original TOPIC NAME: the patch for all bases; of pre, which has no topic, that of the main base.
+original()
+{
+	if [ "$2" = pre ]; then echo "bases/$MAIN_BASE/pre.patch"; else echo "series/$1/$2.patch"; fi
+}
+
+# own_patches: the files in which the base has patches of its own, below $ROOT.
+own_patches()
+{
+	(cd "$ROOT" && find "bases/$BASE" "bases/$MAIN_BASE/pre.patch" -name '*.patch' -o -name '*.diff' | sort -u)
+}
+
+# patch_sources TOPIC NAME: what this patch of the series is made from on this base: the patch for all bases, and
+# bases/<v>/<name>.diff where that is another by a few lines; or the base's own, bases/<v>/<name>.patch.
+patch_sources()
 {
 	if [ -e "$ROOT/bases/$BASE/$2.patch" ]; then
 		echo "bases/$BASE/$2.patch"
 	else
-		echo "series/$1/$2.patch"
+		original "$1" "$2"
+		[ ! -e "$ROOT/bases/$BASE/$2.diff" ] || echo "bases/$BASE/$2.diff"
 	fi
+}
+
+# patch_file TOPIC NAME: the file of this patch on this base, made from these.
+patch_file()
+{
+	# shellcheck disable=SC2046
+	set -- "$2" $(patch_sources "$1" "$2")
+	if [ $# -eq 2 ]; then
+		echo "$2"
+		return
+	fi
+	need_tools patch
+	made=build/$BASE/patches/$1.patch
+	mkdir -p "$ROOT/${made%/*}"
+	own_tmp=$(mktemp -d "$ROOT/$made.XXXXXX")
+	if (tmp=$own_tmp && from_original "$ROOT/$2" "$ROOT/$3") > "$own_tmp/made"; then
+		mv "$own_tmp/made" "$ROOT/$made"
+		rm -rf "$own_tmp"
+		echo "$made"
+	else
+		rm -rf "$own_tmp"
+		die "$3 doesn't apply to $2 any more: BASE=$BASE FROM=<the commit before the change> scripts/port"
+	fi
+}
+
+# shorter TOPIC NAME PATCH: whether the difference of this patch to the one for all bases, left in
+# $tmp/difference, is shorter than the patch.
+shorter()
+{
+	[ -e "$ROOT/$(original "$1" "$2")" ] &&
+		difference "$ROOT/$(original "$1" "$2")" "$3" "$2.patch" > "$tmp/difference" &&
+		[ "$(wc -l < "$tmp/difference")" -lt "$(wc -l < "$3")" ]
 }
 
 # use_form: check FORM, the form of the series that is edited, and set what follows from it:
@@ -423,8 +469,8 @@ form_series()
 edit_inputs()
 {
 	form_series | while read -r topic name files; do
-		# shellcheck disable=SC2086
-		(cd "$ROOT" && echo "$topic $name" && sha1sum "$(patch_file "$topic" "$name")" $files) < /dev/null
+		# shellcheck disable=SC2046,SC2086
+		(cd "$ROOT" && echo "$topic $name" && sha1sum $(patch_sources "$topic" "$name") $files) < /dev/null
 	done | sha1sum | cut -d' ' -f1
 }
 
@@ -465,7 +511,7 @@ merge_trees()
 touched_paths()
 {
 	(cd "$ROOT" && {
-		cat series/*/*.patch bases/*/*.patch needs/*.patch | sed -n 's|^diff --git a/.* b/||p'
+		cat series/*/*.patch bases/*/*.patch bases/*/*.diff needs/*.patch | sed -n 's|^[ +]*diff --git a/.* b/||p'
 		sed 's/#.*//; s/^[^ ]*//' series/order | tr ' ' '\n' | sed '/^$/d'
 		printf '%s\n' Makefile kernel/events arch/x86/events
 	}) | sort -u
@@ -474,8 +520,9 @@ touched_paths()
 # compose_inputs: a hash of all that trees of the base are made from, but for the kernel.
 compose_inputs()
 {
+	# shellcheck disable=SC2046
 	(cd "$ROOT" && {
-		cat scripts/tree scripts/apply.sh "bases/$BASE"/*.patch needs/*.patch series/*/*.patch series/order
+		cat scripts/tree scripts/apply.sh $(own_patches) needs/*.patch series/*/*.patch series/order
 		"$ROOT/scripts/read-series" | cut -d' ' -f3- | xargs cat
 	}) | sha1sum | cut -c1-40
 }
