@@ -45,6 +45,27 @@ kunit_breakpoint(struct kunit *test, void *addr, unsigned int size, bool on_read
 
 	return bp;
 }
+
+/* The word of 4 or 8 bytes that a breakpoint is on. */
+static inline u64 kunit_breakpoint_word(void *addr, unsigned int size)
+{
+	return size == 8 ? *(u64 *)addr : *(u32 *)addr;
+}
+
+/*
+ * Whether this is another access than the one before, which left that word: for
+ * tests that count them. What reports a write twice, or before it is made, as an
+ * emulator may that is interrupted in between, finds the word unchanged.
+ */
+static inline bool kunit_breakpoint_counts(struct perf_event *bp, u64 *word)
+{
+	u64 was = *word;
+
+	*word = kunit_breakpoint_word((void *)(unsigned long)bp->attr.bp_addr,
+				      bp->attr.bp_len);
+
+	return bp->attr.bp_type != HW_BREAKPOINT_W || *word != was;
+}
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */
 
 #endif /* _KERNEL_EVENTS_BREAKPOINT_KUNIT_H */

@@ -606,7 +606,7 @@ static void rb_test_break(struct perf_event *bp, struct perf_sample_data *data,
 {
 	struct rb_test *t = bp->overflow_handler_context;
 
-	if (t->hits++ != t->fire_at)
+	if (!kunit_breakpoint_counts(bp, &t->word) || t->hits++ != t->fire_at)
 		return;
 
 	t->fired = true;
@@ -619,6 +619,7 @@ struct perf_event *rb_test_watch(struct kunit *test, struct rb_test *t, void *ad
 {
 	t->nested_size = 120;
 	t->hits = 0;
+	t->word = kunit_breakpoint_word(addr, size);
 	t->fired = false;
 	t->nested_ret = -1;
 

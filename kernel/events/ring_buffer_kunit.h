@@ -51,6 +51,7 @@ struct rb_test {
 	void			(*fire)(struct rb_test *t);
 	unsigned int		fire_at;
 	unsigned int		hits;
+	u64			word;		/* as the last hit left it */
 	bool			fired;
 	unsigned int		nested_size;
 	int			nested_ret;

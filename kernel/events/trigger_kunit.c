@@ -45,6 +45,7 @@ struct trigger_test {
 
 	/* The trigger of a breakpoint. */
 	unsigned int		hits;
+	u64			word;		/* as the last hit left it */
 	unsigned int		fire_at;
 	bool			fired;
 	int			nested;		/* the event that samples then */
@@ -359,6 +360,7 @@ static struct perf_event *trigger_test_watch(struct kunit *test, struct trigger_
 					     perf_overflow_handler_t handler)
 {
 	t->hits = 0;
+	t->word = kunit_breakpoint_word((void *)t->rb[0] + p->offset, p->size);
 	t->fire_at = p->fire_at;
 	t->fired = false;
 
@@ -371,7 +373,7 @@ static void trigger_test_break(struct perf_event *bp, struct perf_sample_data *d
 {
 	struct trigger_test *t = bp->overflow_handler_context;
 
-	if (t->hits++ != t->fire_at)
+	if (!kunit_breakpoint_counts(bp, &t->word) || t->hits++ != t->fire_at)
 		return;
 
 	t->fired = true;
@@ -427,7 +429,7 @@ static void trigger_test_break_depth(struct perf_event *bp, struct perf_sample_d
 {
 	struct trigger_test *t = bp->overflow_handler_context;
 
-	if (t->hits++ != t->fire_at)
+	if (!kunit_breakpoint_counts(bp, &t->word) || t->hits++ != t->fire_at)
 		return;
 
 	t->fired = true;
