@@ -129,6 +129,7 @@ from_original()
 difference()
 {
 	awk '
+		FNR == 1 { k = 0 }
 		/^diff --git / { file = $4; k = 0 }
 		/^@@ / { k++ }
 		k > 0 && /^[-+]/ && !(FNR == NR ? (file, k) in first : (file, k) in begins) {
