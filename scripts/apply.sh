@@ -88,7 +88,8 @@ apply_diff()
 	done
 }
 
-# recounted PATCH: it, with the lines of its hunks counted anew.
+# recounted PATCH LINES: the patch with the lines of its hunks counted anew, and with the numbers that LINES has
+# for them, `<file> <line of the first hunk> ...`, if it has as many for a file as there are hunks.
 recounted()
 {
 	awk '
@@ -103,29 +104,36 @@ recounted()
 			shift += new - old
 			open = n = 0
 		}
-		/^diff --git / { flush(); shift = 0 }
+		FNR == 1 { pass++ }
+		pass == 1 { numbers[$1] = NF - 1; for (i = 2; i <= NF; i++) number[$1, i - 1] = $i; next }
+		/^diff --git / { flush(); file = substr($3, 3); shift = k = 0 }
+		pass == 2 { if (/^@@ /) hunks[file]++; next }
 		/^@@ / {
 			flush()
 			open = 1
-			at = -$2 + 0
+			k++
+			at = hunks[file] == numbers[file] ? number[file, k] : -$2 + 0
 			tail = $0
 			sub(/^@@ [^@]* @@/, "", tail)
 			next
 		}
 		open { line[++n] = $0; next }
 		{ print }
-		END { flush() }' "$1"
+		END { flush() }' "$2" "$1" "$1"
 }
 
 # from_original ORIGINAL DIFF: the patch that DIFF makes of the original; fails if there is none. Each line that
 # it takes out, and one next to it, must be there.
 from_original()
 {
-	patch -s -f -F 0 -r - -o "$tmp/whole" "$1" "$2" > /dev/null 2>&1 && recounted "$tmp/whole"
+	patch -s -f -F 0 -r - -o "$tmp/whole" "$1" "$2" > /dev/null 2>&1 || return 1
+	{ echo; sed -n '/^--- /q; s/^Lines: //p' "$2"; } > "$tmp/lines"
+	recounted "$tmp/whole" "$tmp/lines"
 }
 
 # difference ORIGINAL PATCH NAME: the other way round, with this name for both. Hunks that begin with the same change,
-# or by their order if a file has as many in both, keep the original's line numbers: git looks for the lines.
+# or by their order if a file has as many in both, have the original's header there: where they are in this base
+# the lines before it say, as a kernel of another version may have the same lines in two places.
 difference()
 {
 	awk '
@@ -158,5 +166,9 @@ difference()
 				print line[i]
 			}
 		}' "$1" "$2" > "$tmp/renumbered"
+	awk '
+		/^diff --git / { if (file) print ""; file = substr($3, 3); printf "Lines: %s", file }
+		file && /^@@ / { sub(/,.*/, "", $2); printf " %d", -$2 }
+		END { if (file) print "" }' "$2"
 	diff -U 1 --label "a/$3" --label "b/$3" "$1" "$tmp/renumbered" || [ $? -eq 1 ]
 }
