@@ -88,8 +88,14 @@ apply_diff()
 	done
 }
 
-# recounted PATCH LINES: the patch with the lines of its hunks counted anew, and with the numbers that LINES has
-# for them, `<file> <line of the first hunk> ...`, if it has as many for a file as there are hunks.
+# bare PATCH: it without what git knows by itself, and what other changes move: numbers and functions of hunks, blobs.
+bare()
+{
+	sed -e '/^index [0-9a-f]*\.\./d' -e 's/^@@ .*/@@/' "$1"
+}
+
+# recounted PATCH LINES: the bare patch with its hunks' lines counted, and where LINES has them in this base:
+# `<file> <line of the first hunk> ...`. Fails if it doesn't have as many.
 recounted()
 {
 	awk '
@@ -99,76 +105,49 @@ recounted()
 				if (line[i] !~ /^[+\\]/) old++
 				if (line[i] !~ /^[-\\]/) new++
 			}
-			printf "@@ -%d,%d +%d,%d @@%s\n", at, old, at + shift, new, tail
+			printf "@@ -%d,%d +%d,%d @@\n", at, old, at + shift, new
 			for (i = 1; i <= n; i++) print line[i]
 			shift += new - old
 			open = n = 0
 		}
+		function end_file() {
+			flush()
+			if (file != "" && k != numbers[file]) bad = 1
+			shift = k = 0
+		}
 		FNR == 1 { pass++ }
 		pass == 1 { numbers[$1] = NF - 1; for (i = 2; i <= NF; i++) number[$1, i - 1] = $i; next }
-		/^diff --git / { flush(); file = substr($3, 3); shift = k = 0 }
-		pass == 2 { if (/^@@ /) hunks[file]++; next }
-		/^@@ / {
+		/^diff --git / { end_file(); file = substr($3, 3) }
+		file != "" && /^@@$/ {
 			flush()
 			open = 1
-			k++
-			at = hunks[file] == numbers[file] ? number[file, k] : -$2 + 0
-			tail = $0
-			sub(/^@@ [^@]* @@/, "", tail)
+			at = number[file, ++k]
 			next
 		}
 		open { line[++n] = $0; next }
 		{ print }
-		END { flush() }' "$2" "$1" "$1"
+		END { end_file(); exit bad }' "$2" "$1"
 }
 
 # from_original ORIGINAL DIFF: the patch that DIFF makes of the original; fails if there is none. Each line that
 # it takes out, and one next to it, must be there.
 from_original()
 {
-	patch -s -f -F 0 -r - -o "$tmp/whole" "$1" "$2" > /dev/null 2>&1 || return 1
+	bare "$1" > "$tmp/bare"
+	patch -s -f -F 0 -r - -o "$tmp/whole" "$tmp/bare" "$2" > /dev/null 2>&1 || return 1
 	{ echo; sed -n '/^--- /q; s/^Lines: //p' "$2"; } > "$tmp/lines"
 	recounted "$tmp/whole" "$tmp/lines"
 }
 
-# difference ORIGINAL PATCH NAME: the other way round, with this name for both. Hunks that begin with the same change,
-# or by their order if a file has as many in both, have the original's header there: where they are in this base
-# the lines before it say, as a kernel of another version may have the same lines in two places.
+# difference ORIGINAL PATCH NAME: the other way round, with this name for both. Its lines `Lines:` say where the hunks
+# are in this base: a kernel of another version may have the lines around them twice.
 difference()
 {
-	awk '
-		FNR == 1 { k = 0 }
-		/^diff --git / { file = $4; k = 0 }
-		/^@@ / { k++ }
-		k > 0 && /^[-+]/ && !(FNR == NR ? (file, k) in first : (file, k) in begins) {
-			if (FNR == NR) first[file, k] = $0
-			else begins[file, k] = $0
-		}
-		FNR == NR {
-			if (/^@@ /) header[file, ++count[file]] = $0
-			next
-		}
-		/^@@ / { hunks[file]++ }
-		{ line[++n] = $0 }
-		function as_in_original(file, k,	i) {
-			if (hunks[file] == count[file]) return k
-			for (i = 1; i <= count[file]; i++)
-				if (first[file, i] == begins[file, k] && !((file, i) in taken)) return i
-			return 0
-		}
-		END {
-			for (i = 1; i <= n; i++) {
-				if (line[i] ~ /^diff --git /) { split(line[i], f, " "); file = f[4]; k = 0 }
-				if (line[i] ~ /^@@ / && (at = as_in_original(file, ++k))) {
-					taken[file, at]
-					line[i] = header[file, at]
-				}
-				print line[i]
-			}
-		}' "$1" "$2" > "$tmp/renumbered"
 	awk '
 		/^diff --git / { if (file) print ""; file = substr($3, 3); printf "Lines: %s", file }
 		file && /^@@ / { sub(/,.*/, "", $2); printf " %d", -$2 }
 		END { if (file) print "" }' "$2"
-	diff -U 1 --label "a/$3" --label "b/$3" "$1" "$tmp/renumbered" || [ $? -eq 1 ]
+	bare "$1" > "$tmp/bare"
+	bare "$2" > "$tmp/bare.own"
+	diff -U 1 --label "a/$3" --label "b/$3" "$tmp/bare" "$tmp/bare.own" || [ $? -eq 1 ]
 }

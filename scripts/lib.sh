@@ -389,7 +389,7 @@ original()
 	if [ "$2" = pre ]; then echo "bases/$MAIN_BASE/pre.patch"; else echo "series/$1/$2.patch"; fi
 }
 
-# own_patches: the files in which the base has patches of its own, below $ROOT.
+# own_patches: the files, below $ROOT, that the base's own patches are made of.
 own_patches()
 {
 	(cd "$ROOT" && find "bases/$BASE" "bases/$MAIN_BASE/pre.patch" -name '*.patch' -o -name '*.diff' | sort -u)
@@ -410,6 +410,8 @@ patch_sources()
 # patch_file TOPIC NAME: the file of this patch on this base, made from these.
 patch_file()
 {
+	form=
+	case " $HELPERS " in *" $1 "*) form=' FORM=onstock' ;; esac
 	# shellcheck disable=SC2046
 	set -- "$2" $(patch_sources "$1" "$2")
 	if [ $# -eq 2 ]; then
@@ -426,7 +428,10 @@ patch_file()
 		echo "$made"
 	else
 		rm -rf "$own_tmp"
-		die "$3 doesn't apply to $2 any more: BASE=$BASE FROM=<the commit before the change> scripts/port"
+		[ "$1" != pre ] || die "$3 doesn't apply to $2 any more: have scripts/save-pre -p print the patch" \
+			"before that change, edit it, and let scripts/save-pre keep it"
+		die "$3 doesn't apply to $2 any more:" \
+			"BASE=$BASE$form FROM=<the commit before the change> scripts/port, and save"
 	fi
 }
 
