@@ -2,8 +2,8 @@
 /*
  * The reference way to read an overwritable perf buffer.
  *
- * A perf buffer mapped without PROT_WRITE is overwritable: the kernel looks at
- * no tail and always writes, so that the buffer holds the latest past. With
+ * A perf buffer mapped without PROT_WRITE is overwritable: the kernel ignores
+ * data_tail and always writes, so the buffer holds the latest records. With
  * attr.write_backward records are laid down towards lower offsets, and
  * data_head is the first byte of the newest record:
  *
@@ -39,7 +39,7 @@
  *		use(record);
  *	perf_overwrite_resume(fd);
  *
- * perf_overwrite_begin_new() in the place of perf_overwrite_begin() walks only
+ * perf_overwrite_begin_new() instead of perf_overwrite_begin() walks only
  * what was written since the last walk that it began. perf_overwrite_set.h is about
  * many buffers that a sample stops.
  *
@@ -98,7 +98,7 @@ struct perf_overwrite {
 };
 
 /**
- * struct perf_overwrite_walk - a place on the way into the past
+ * struct perf_overwrite_walk - a position in a walk through a buffer
  * @data:	memory that is walked, used as a ring
  * @size:	bytes of it, a power of two
  * @offset:	where the next record begins, less than @size
@@ -165,7 +165,7 @@ static inline int perf_overwrite_unmap(struct perf_overwrite *ow)
 #define PERF_OVERWRITE_PAUSE_START	2
 
 /*
- * From now on records are counted as lost in the place of being written. Any
+ * From now on records are counted as lost instead of being written. Any
  * event that writes to the buffer will do.
  *
  * Where perf_overwrite_freezes(), when this has returned 0 no writer is in flight,
@@ -180,9 +180,9 @@ static inline int perf_overwrite_pause(int fd)
 }
 
 /*
- * The same without waiting for writers in flight. Who pauses many buffers starts
- * with this for all of them, and then calls perf_overwrite_pause() for each: the
- * waiting times run at once. Older kernels take it for perf_overwrite_pause().
+ * The same without waiting for writers in flight. To pause many buffers, call this
+ * for all of them, and then perf_overwrite_pause() for each: the grace periods pass
+ * together. Older kernels take it for perf_overwrite_pause().
  */
 static inline int perf_overwrite_pause_start(int fd)
 {
@@ -223,9 +223,9 @@ static inline bool perf_overwrite_freezes(int fd)
  * of membarrier is, waits for them. One call after the pausing of any number of
  * buffers is enough.
  *
- * It also waits for the writers that, after an event's output was directed elsewhere
- * by PERF_EVENT_IOC_SET_OUTPUT, still have the old buffer in their hands, and would
- * lose their records if that was paused. Kernels whose pause freezes the buffer have
+ * It also waits for writers that loaded the old buffer before
+ * PERF_EVENT_IOC_SET_OUTPUT directed their event elsewhere. They would lose their
+ * records if that buffer was paused. Kernels whose pause freezes the buffer have
  * such a record written to the other one.
  *
  * Returns 0, or -1 with errno set: with EINVAL on a kernel with nohz_full CPUs,
@@ -273,8 +273,8 @@ static inline void perf_overwrite_set_tail(struct perf_overwrite *ow, __u64 tail
  *
  * A 64-bit kernel's head has one of its upper bits set from the first record
  * on, and keeps one for the next 2^64 - 2^32 bytes, so two small heads are
- * those of a 32-bit kernel. There, and only there, 4 GiB between two looks
- * can't be told from none.
+ * those of a 32-bit kernel. There, and only there, 4 GiB between two loads
+ * can't be told from nothing.
  */
 static inline __u64 perf_overwrite_written(__u64 older, __u64 newer)
 {
@@ -373,13 +373,12 @@ perf_overwrite_next(struct perf_overwrite_walk *walk, void *space)
  * Takes a snapshot without pausing, into @copy, which has room for ow->size
  * bytes, and begins a walk through that part of it which is known to be whole.
  *
- * Writers overwrite the oldest records first. How far they came is told by the
- * head, looked at again after the copying, but for @margin: the bytes that they
- * may have touched beyond the head which can be seen. These are the record that
- * is being written and, since B orders the head only before the records that
- * follow the next one, the record before it, each together with the records of
- * the interrupts that came between. For events in one context this is twice the
- * largest record.
+ * Writers overwrite the oldest records first. data_head, loaded again after the
+ * copy, tells how far they came, except for @margin: the bytes that they may
+ * have written beyond that head. These are the record that is being written and,
+ * since B orders the head only before the records that follow the next one, the
+ * record before it, each together with the records of the interrupts that came
+ * between. For events in one context this is twice the largest record.
  *
  * Returns false if nothing could be kept: the writers were faster.
  */
@@ -393,9 +392,9 @@ static inline bool perf_overwrite_begin_running(struct perf_overwrite_walk *walk
 	memcpy(copy, ow->data, ow->size);
 
 	/*
-	 * The loads of the records come before that of the head: who has seen
-	 * some byte of a record sees the head of the record before the previous
-	 * one. Matches B.
+	 * The loads of the records come before that of the head: a
+	 * reader that has seen some byte of a record sees the head of the record
+	 * before the previous one. Matches B.
 	 */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	spoilt = perf_overwrite_written(head, perf_overwrite_head(ow)) + margin;
