@@ -551,11 +551,13 @@ composes()
 	}
 }
 
-# landing REPO FROM TO: which lines become which, in which function of which file.
+# landing REPO FROM TO [-- PATH...]: which lines become which, in which function of which file.
 landing()
 {
-	plain_git --git-dir="$1" diff -U0 --no-renames --no-ext-diff --diff-algorithm=histogram \
-		--diff-filter=M "$2" "$3" | sed -E '/^index /d; s/^@@ [^@]* @@/@@/'
+	landing_in=$1
+	shift
+	plain_git --git-dir="$landing_in" diff -U0 --no-renames --no-ext-diff --diff-algorithm=histogram \
+		--diff-filter=M "$@" | sed -E '/^index /d; s/^@@ [^@]* @@/@@/'
 }
 
 # landing_hash FILE: as bases/<v>/versions has it.
