@@ -101,6 +101,8 @@ static atomic64_t perf_trigger_ids = ATOMIC64_INIT(0);
 
 /* However many works a user has queued: what is on other queues doesn't come after them. */
 struct workqueue_struct *perf_trigger_wq __ro_after_init;
+/* One after the other, see perf_trigger_release(). */
+static struct workqueue_struct *perf_trigger_free_wq __ro_after_init;
 
 /* How long the work sleeps for a CPU that it has asked, at first and in the end. */
 #define PERF_TRIGGER_SLEEP_US		20
@@ -523,7 +525,9 @@ static bool perf_trigger_admits(struct perf_output_handle *handle,
 		if (!(handle->flags & PERF_OUTPUT_TRIGGER))
 			goto refuse;
 		trigger = perf_trigger_of(handle->event);
-		return trigger && rcu_access_pointer(trigger->set) == set;
+		if (!trigger || rcu_access_pointer(trigger->set) != set)
+			goto refuse;
+		return true;
 	}
 
 	/* What RB_LOOK is about. Matches rb_change_paused() in perf_trigger_mark(). */
@@ -611,7 +615,7 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 
 	/* Once: the last buffer to reach its depth needn't have them marked again. */
 	if (!atomic_xchg(&set->marked, 1)) {
-		list_for_each_entry_rcu(m, &set->members, entry)
+		list_for_each_entry_rcu(m, &set->live, live)
 			perf_trigger_mark(m);
 		if (!(set->attr.flags & PERF_TRIGGER_AT_ONCE)) {
 			/* A clock that was set back doesn't prolong it. */
@@ -636,7 +640,7 @@ static enum hrtimer_restart perf_trigger_timer(struct hrtimer *timer)
 	struct perf_buffer *rb;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(m, &set->members, entry) {
+	list_for_each_entry_rcu(m, &set->live, live) {
 		rb = rcu_dereference(m->rb);
 		if (rb)
 			perf_trigger_stop(rb);
@@ -757,6 +761,11 @@ static void perf_trigger_unlock(struct perf_trigger_set *set)
 	}
 }
 
+static void perf_trigger_free_work(struct work_struct *work)
+{
+	perf_trigger_free(container_of(work, struct perf_trigger_set, free_work));
+}
+
 /**
  * perf_trigger_alloc - make a set
  * @attr: what it is to do, checked
@@ -782,9 +791,11 @@ perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void))
 	init_irq_work(&set->irq_work, perf_trigger_irq_work);
 	perf_hrtimer_setup(&set->timer, perf_trigger_timer);
 	INIT_DELAYED_WORK(&set->work, perf_trigger_work);
+	INIT_WORK(&set->free_work, perf_trigger_free_work);
 	init_waitqueue_head(&set->waitq);
 	mutex_init(&set->mutex);
 	INIT_LIST_HEAD(&set->members);
+	INIT_LIST_HEAD(&set->live);
 	INIT_LIST_HEAD(&set->triggers);
 
 	return set;
@@ -825,6 +836,8 @@ void perf_trigger_free(struct perf_trigger_set *set)
 						   entry))) {
 		list_del_init(&trigger->entry);
 		RCU_INIT_POINTER(trigger->set, NULL);
+		/* Whoever unmaps a buffer wants the lock. */
+		cond_resched_lock(&perf_trigger_lock);
 	}
 	spin_unlock(&perf_trigger_lock);
 
@@ -917,7 +930,8 @@ int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event,
 		refcount_inc(&rb->refcount);
 		rcu_assign_pointer(m->rb, rb);
 		rcu_assign_pointer(rb->trigger, m);
-		list_add_tail_rcu(&m->entry, &set->members);
+		list_add_tail(&m->entry, &set->members);
+		list_add_tail_rcu(&m->live, &set->live);
 		set->nr_members++;
 		if (m->cpu >= 0) {
 			m->next_on_cpu = set->on_cpu[m->cpu];
@@ -945,6 +959,8 @@ void perf_trigger_leave(struct perf_buffer *rb)
 				      lockdep_is_held(&perf_trigger_lock));
 	if (m) {
 		perf_trigger_unlink(m);
+		/* Interrupts walk those only whose pages are charged to somebody. */
+		list_del_rcu(&m->live);
 		/* The set may be waiting for this one alone. */
 		perf_trigger_reached(m);
 	}
@@ -1130,8 +1146,11 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	 * what it found in the old one.
 	 */
 	spin_lock(&perf_trigger_lock);
-	list_for_each_entry(m, &set->members, entry)
+	list_for_each_entry(m, &set->members, entry) {
 		atomic_set(&m->running, 0);
+		/* What leaves then takes from the old count. */
+		cond_resched_lock(&perf_trigger_lock);
+	}
 	atomic_set(&set->running, 1);
 	spin_unlock(&perf_trigger_lock);
 	list_for_each_entry(m, &set->members, entry) {
@@ -1386,9 +1405,18 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
 	return -ENOTTY;
 }
 
+/*
+ * A kernel thread closes what others have left, as descriptors in a socket that nobody can
+ * receive any more. The next file may be a stranger's: don't have it wait for grace periods.
+ */
 static int perf_trigger_release(struct inode *inode, struct file *file)
 {
-	perf_trigger_free(file->private_data);
+	struct perf_trigger_set *set = file->private_data;
+
+	if (current->flags & PF_KTHREAD)
+		queue_work(perf_trigger_free_wq, &set->free_work);
+	else
+		perf_trigger_free(set);
 
 	return 0;
 }
@@ -1500,6 +1528,11 @@ long perf_trigger_create(struct perf_event *event, void __user *arg)
 
 static int __init perf_trigger_init(void)
 {
+	perf_trigger_free_wq = alloc_workqueue("perf_trigger_free", WQ_UNBOUND, 1);
+	if (!perf_trigger_free_wq)
+		return -ENOMEM;
+
+	/* The last one: without it there are no sets. */
 	perf_trigger_wq = alloc_workqueue("perf_trigger", WQ_UNBOUND, 0);
 
 	return perf_trigger_wq ? 0 : -ENOMEM;

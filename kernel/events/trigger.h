@@ -42,6 +42,7 @@ struct perf_trigger_member {
 	struct perf_trigger_set		*set;
 	struct perf_buffer __rcu	*rb;		/* a reference; NULL once it is unmapped */
 	struct list_head		entry;		/* perf_trigger_set::members */
+	struct list_head		live;		/* perf_trigger_set::live, until it is unmapped */
 	struct perf_trigger_member	*next_on_cpu;
 	u64				id;
 	int				cpu;
@@ -98,11 +99,13 @@ struct perf_trigger_set {
 	wait_queue_head_t		waitq;
 
 	struct mutex			mutex;		/* join, arm, read */
-	struct list_head		members;	/* appended to only, RCU */
+	struct list_head		members;	/* appended to only */
+	struct list_head		live;		/* those that have a buffer, RCU */
 	unsigned int			nr_members;
 	struct list_head		triggers;	/* under perf_trigger_lock */
 	unsigned int			nr_triggers;
 	bool				was_armed;	/* written under both locks */
+	struct work_struct		free_work;
 
 	struct perf_trigger_member	*on_cpu[];	/* by rb->cpu */
 };

@@ -747,6 +747,8 @@ static void test_members_go(struct kunit *test)
 		}
 		list_for_each_entry(m, &t->set->members, entry)
 			KUNIT_EXPECT_EQ(test, !rcu_access_pointer(m->rb), m->id != 100);
+		/* What interrupts walk. */
+		KUNIT_EXPECT_TRUE(test, list_is_singular(&t->set->live));
 		/* What has left takes records, frozen or not: nobody else would care. */
 		rb_trigger_thaw(t->rb[1]);
 		trigger_test_sample(t, 1, 9);
@@ -759,6 +761,7 @@ static void test_members_go(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
 		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 3);
 		perf_trigger_leave(t->rb[0]);
+		KUNIT_EXPECT_TRUE(test, list_empty(&t->set->live));
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
 		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
 	}
@@ -1033,6 +1036,59 @@ static int trigger_test_reader(void *arg)
 	return 0;
 }
 
+static int trigger_test_closer(void *arg)
+{
+	struct trigger_test_reading *r = arg;
+
+	r->ret = perf_trigger_fops.release(NULL, &r->file);
+	complete(&r->done);
+
+	return 0;
+}
+
+/* A kernel thread that closes a set doesn't wait until the buffers run on. */
+static void test_closed_by_thread(struct kunit *test)
+{
+	struct trigger_test_reading *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *task;
+	struct trigger_test *t;
+	bool in_time;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	t = trigger_test_set(test, trigger_at_once, true);
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 0, 1);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+	/* That takes this mutex. */
+	mutex_lock(&t->rb[0]->pause_mutex);
+	init_completion(&r->done);
+	r->file.private_data = t->set;
+	task = kthread_run(trigger_test_closer, r, "trigger_close");
+	in_time = !IS_ERR(task) && wait_for_completion_timeout(&r->done, 60 * HZ);
+	KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
+	mutex_unlock(&t->rb[0]->pause_mutex);
+	if (IS_ERR(task)) {
+		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
+		return;
+	}
+	t->set = NULL;
+	if (!in_time)
+		wait_for_completion(&r->done);
+
+	KUNIT_EXPECT_TRUE(test, in_time);
+	KUNIT_EXPECT_EQ(test, r->ret, 0);
+
+	for (i = 0; i < 60000 && rcu_access_pointer(t->rb[TRIGGER_TEST_EVENTS - 1]->trigger); i++)
+		msleep(1);
+	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+		KUNIT_EXPECT_EQ(test, t->rb[i]->paused, 0);
+		trigger_test_sample(t, i, 2);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, i, 0), 2);
+	}
+}
+
 struct trigger_test_wakes {
 	struct wait_queue_entry	entry;
 	atomic_t		count;
@@ -1297,6 +1353,7 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_pause_is_another),
 	KUNIT_CASE(test_asked_once),
 	KUNIT_CASE(test_members_go),
+	KUNIT_CASE(test_closed_by_thread),
 	KUNIT_CASE(test_leave_before_depth),
 	KUNIT_CASE(test_while_arming),
 	KUNIT_CASE(test_set_goes),
