@@ -42,7 +42,7 @@ struct perf_trigger_member {
 	struct perf_trigger_set		*set;
 	struct perf_buffer __rcu	*rb;		/* a reference; NULL once it is unmapped */
 	struct list_head		entry;		/* perf_trigger_set::members */
-	struct list_head		live;		/* perf_trigger_set::live, until it is unmapped */
+	struct list_head		live;		/* perf_trigger_set::live, until unmapped */
 	struct perf_trigger_member	*next_on_cpu;
 	u64				id;
 	int				cpu;

@@ -1081,7 +1081,7 @@ static void test_closed_by_thread(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->ret, 0);
 
 	for (i = 0; i < 60000 && rcu_access_pointer(t->rb[TRIGGER_TEST_EVENTS - 1]->trigger); i++)
-		msleep(1);
+		usleep_range(1000, 2000);
 	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
 		KUNIT_EXPECT_EQ(test, t->rb[i]->paused, 0);
 		trigger_test_sample(t, i, 2);
