@@ -63,7 +63,8 @@ UNFIXED_FAILS = group_values:*.forward_* \
 	sample_size:sample_stack.forward_*_for_registers.* \
 	sample_size:sample_stack.forward_left_out.* \
 	sample_size:sample_stack.forward_too_large.* \
-	sample_size:sample_too_large.forward_*
+	sample_size:sample_too_large.forward_* \
+	set_output_inherit:*forward*.none_of_32_bits
 
 # As <program>:<text>, without blanks: the kernel complains of it, with the text in the line that says so.
 UNFIXED_COMPLAINS = sample_stack_top:kernel/events/core.c

@@ -183,6 +183,24 @@ TEST_F(set_output_inherit, by_ioctl)
 	ASSERT_EQ(0, close(event));
 }
 
+/* The -1 of a program of 32 bits is 0xffffffff to a kernel of 64. */
+TEST_F(set_output_inherit, none_of_32_bits)
+{
+	struct perf_event_attr attr = NAME_EVENT(variant->backward);
+	int event;
+
+	attr.inherit = variant->inherit;
+	event = open_event(_metadata, &attr, 0, self->cpu);
+	if (event < 0)
+		return;
+
+	ASSERT_EQ(0, ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, self->owner));
+	check_own(_metadata, &self->ow, variant->backward, 0, 2);
+	ASSERT_EQ(0, ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, 0xffffffffUL));
+	check_own(_metadata, &self->ow, variant->backward, 1, 1);
+	ASSERT_EQ(0, close(event));
+}
+
 TEST_F(set_output_inherit, by_open_flag)
 {
 	struct perf_event_attr attr = NAME_EVENT(variant->backward);
