@@ -14,6 +14,21 @@ stock_needs()
 	done
 }
 
+# read_paths COMMIT FILE: have the index hold what COMMIT has of the paths listed in FILE, and nothing else. An index of
+# all of a kernel takes longer to read and write than all the rest that is done with a patch.
+read_paths()
+{
+	rm -f "$GIT_INDEX_FILE"
+	# shellcheck disable=SC2046
+	repo_git ls-tree -r "$1" -- $(cat "$2") | repo_git update-index --add --index-info
+}
+
+# diff_paths DIFF: the files that it changes.
+diff_paths()
+{
+	sed -n 's|^diff --git a/.* b/||p' "$1"
+}
+
 # hunks DIFF: its changes one by one, as diffs $tmp/hunk.NNNN.both, with a line of context before and one
 # after the change; .before, with three before and none after; .after, the other way round.
 hunks()
