@@ -72,6 +72,7 @@ static void trigger_test_open(struct kunit *test, struct trigger_test *t, int i,
 	event->attr.write_backward = backward;
 	event->attr.sample_type = PERF_SAMPLE_ADDR;
 	event->header_size = TRIGGER_TEST_SIZE - sizeof(struct perf_event_header);
+	event->fixed_size = event->header_size;
 	event->overflow_handler = backward ? perf_event_output_backward :
 					     perf_event_output_forward;
 	mutex_init(&event->child_mutex);
