@@ -53,9 +53,9 @@ static inline u64 kunit_breakpoint_word(void *addr, unsigned int size)
 }
 
 /*
- * Whether this is another access than the one before, which left that word: for
- * tests that count them. What reports a write twice, or before it is made, as an
- * emulator may that is interrupted in between, finds the word unchanged.
+ * Whether to count this hit, for tests that wait for the n-th. A write counts only if
+ * the word isn't @word, as the last hit left it: an emulator that is interrupted within
+ * a write may report it twice, or before it is made.
  */
 static inline bool kunit_breakpoint_counts(struct perf_event *bp, u64 *word)
 {

@@ -1277,7 +1277,6 @@ static void rb_test_free_aux(void *aux)
 }
 
 static const struct pmu rb_test_pmu = {
-	.task_ctx_nr	= perf_sw_context,
 	.event_init	= rb_test_pmu_init,
 	.add		= rb_test_pmu_add,
 	.del		= rb_test_pmu_del,
@@ -1287,6 +1286,24 @@ static const struct pmu rb_test_pmu = {
 	.setup_aux	= rb_test_setup_aux,
 	.free_aux	= rb_test_free_aux,
 };
+
+/*
+ * A PMU of our own. With perf_invalid_context as @task_ctx_nr its events are of a CPU
+ * and share their context with no other PMU's, on old kernels, too.
+ */
+struct pmu *rb_test_register_pmu(struct kunit *test, int task_ctx_nr)
+{
+	struct pmu *pmu;
+
+	/* What is registered once more must not know of the time before. */
+	pmu = kunit_kzalloc(test, sizeof(*pmu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pmu);
+	*pmu = rb_test_pmu;
+	pmu->task_ctx_nr = task_ctx_nr;
+	KUNIT_ASSERT_EQ(test, perf_pmu_register(pmu, "rb_test", -1), 0);
+
+	return pmu;
+}
 
 static int rb_test_alloc_aux(struct perf_buffer *rb, struct perf_event *event)
 {
@@ -1307,13 +1324,9 @@ static void test_shared_aux(struct kunit *test)
 	struct perf_buffer *rb;
 	struct pmu *pmu;
 
-	/* What is registered once more must not know of the time before. */
-	pmu = kunit_kzalloc(test, sizeof(*pmu), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, pmu);
-	*pmu = rb_test_pmu;
 	rb = rb_alloc(1, 0, p->cpu, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
-	KUNIT_ASSERT_EQ(test, perf_pmu_register(pmu, "rb_test", -1), 0);
+	pmu = rb_test_register_pmu(test, perf_sw_context);
 
 	owner = rb_test_event(pmu->type, 0, false, p->cpu, current);
 	event = p->aux ?

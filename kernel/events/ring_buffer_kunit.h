@@ -116,5 +116,6 @@ struct perf_event *rb_test_event(u32 type, u64 config, bool inherit, int cpu,
 				 struct task_struct *task);
 void rb_test_own(struct perf_event *event, struct perf_buffer *rb);
 void rb_test_release_event(struct kunit *test, struct perf_event *event);
+struct pmu *rb_test_register_pmu(struct kunit *test, int task_ctx_nr);
 
 #endif /* _KERNEL_EVENTS_RING_BUFFER_KUNIT_H */

@@ -473,15 +473,17 @@ static void test_pause_cpu_moved(struct kunit *test)
 	unsigned int cpu = rb_test_other_cpu(test);
 	struct perf_event *first, *second, *other, *there, *here;
 	struct perf_buffer *rb;
+	struct pmu *pmu;
 
 	rb = rb_alloc(1, 0, cpu, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
+	pmu = rb_test_register_pmu(test, perf_invalid_context);
 
 	first = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
 	second = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
-	/* Of a PMU of its own. */
-	other = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, cpu, NULL);
+	/* It isn't moved with those two. */
+	other = rb_test_event(pmu->type, 0, false, cpu, NULL);
 	there = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, 0, NULL);
 	here = NULL;
 	if (first && second && other && there) {
@@ -499,13 +501,11 @@ static void test_pause_cpu_moved(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, first->cpu, 0);
 		KUNIT_EXPECT_EQ(test, second->cpu, 0);
 		KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
-		/* Where PMUs share a context, all of its events have gone. */
-		if (other->cpu) {
-			KUNIT_EXPECT_EQ(test, other->cpu, (int)cpu);
-			KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
-			KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
-			perf_pmu_migrate_context(other->pmu, cpu, 0);
-		}
+		KUNIT_EXPECT_EQ(test, other->cpu, (int)cpu);
+		KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
+
+		perf_pmu_migrate_context(pmu, cpu, 0);
 		KUNIT_EXPECT_EQ(test, other->cpu, 0);
 		KUNIT_EXPECT_EQ(test, rb->cpu, 0);
 		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), 0);
@@ -527,6 +527,7 @@ static void test_pause_cpu_moved(struct kunit *test)
 	rb_test_release_event(test, second);
 	rb_test_release_event(test, first);
 
+	perf_pmu_unregister(pmu);
 	ring_buffer_put(rb);
 }
 
