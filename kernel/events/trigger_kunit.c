@@ -15,6 +15,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/sched/clock.h>
@@ -244,6 +245,24 @@ static void test_at_once(struct kunit *test)
 	}
 }
 
+/*
+ * Spin for @ns, or until @release if that is given: false if it didn't come. Not by
+ * mdelay(), whose measure a processor takes when it boots, on a busy machine a wrong
+ * one.
+ */
+static bool trigger_test_spin(u64 ns, const bool *release)
+{
+	u64 limit = ktime_get_mono_fast_ns() + ns;
+
+	while (!release || !READ_ONCE(*release)) {
+		if (ktime_get_mono_fast_ns() > limit)
+			return false;
+		cpu_relax();
+	}
+
+	return true;
+}
+
 /* A trigger in the midst of another record of its buffer waits for that one. */
 static void test_between_begin_and_end(struct kunit *test)
 {
@@ -274,7 +293,7 @@ static void test_between_begin_and_end(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, ret, 0);
 		trigger_test_sample(t, 0, 8);
 		trigger_test_sample(t, 0, 9);
-		mdelay(20);
+		trigger_test_spin(20 * NSEC_PER_MSEC, NULL);
 		state = perf_trigger_state(t->set);
 		perf_output_copy(&handle, &sample, sizeof(sample));
 		perf_output_end(&handle);
@@ -922,16 +941,13 @@ static int trigger_test_holder(void *arg)
 	struct trigger_test_holding *h = arg;
 	struct perf_output_handle handle;
 	struct perf_sample_data data;
-	int i;
 
 	perf_sample_data_init(&data, 0, 0);
 	complete(&h->begun);
 	h->ret = perf_output_begin(&handle, &data, &h->t->event[0], sizeof(sample));
 	if (!h->ret) {
 		/* No longer than this, see RB_TEST_TRIES. */
-		for (i = 0; i < 3000 && !READ_ONCE(h->release); i++)
-			mdelay(1);
-		h->gave_up = !READ_ONCE(h->release);
+		h->gave_up = !trigger_test_spin(3ULL * NSEC_PER_SEC, &h->release);
 		perf_output_copy(&handle, &sample, sizeof(sample));
 		perf_output_end(&handle);
 	}
@@ -975,7 +991,9 @@ static void test_waits_alone(struct kunit *test)
 			usleep_range(500, 1000);
 
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
-		irq_work_sync(&t->set->irq_work);
+		/* Not by irq_work_sync(), which may wait for a grace period. */
+		while (irq_work_is_busy(&t->set->irq_work))
+			usleep_range(500, 1000);
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(other), 0);
 		frozen = wait_event_timeout(other->waitq, perf_trigger_state(other) ==
 					    PERF_TRIGGER_FROZEN, 60 * HZ);
