@@ -119,7 +119,8 @@ static inline bool trace_parse_field(char *line, struct trace_field *field)
 	field->text = field->array && field->width == 1 &&
 		      strstr(declaration, "char") && !strchr(declaration, '*');
 	field->hex = strchr(declaration, '*') ||
-		     (!is_signed && field->width == sizeof(__u64));
+		     (!is_signed && (field->width == sizeof(__u64) ||
+				     strstr(declaration, "unsigned long")));
 	return true;
 }
 

@@ -152,6 +152,9 @@ FIXTURE_SETUP(group_values)
 	struct perf_event_attr attr = NAME_EVENT(variant->backward);
 
 	attr.comm = 0;
+#ifdef __s390__
+	SKIP(return, "kprobes in the midst of instructions, which they change, are not refused");
+#endif
 	/* The kprobe is this CPU's alone to run into, wherever the patching is seen late. */
 	ASSERT_LE(0, pin_to_cpu());
 	self->type = read_number("/sys/bus/event_source/devices/kprobe/type");

@@ -126,6 +126,8 @@ static void hit(enum source source, const struct fault_area *area, unsigned int 
 		watched = seq;
 	else
 		make_fault(area, seq);
+	/* Else a later stack may have it in a hole, in front of its own. */
+	mark[0] = 0;
 	asm volatile("" : : "r" (mark) : "memory");
 }
 

@@ -986,7 +986,7 @@ FIXTURE_SETUP(trigger_by)
 		return;
 	self->event = perf_overwrite_open(&attr, 0, -1, -1);
 	if (self->event < 0 && attr.type == PERF_TYPE_BREAKPOINT &&
-	    (errno == ENODEV || errno == ENOSPC || errno == EOPNOTSUPP))
+	    (errno == ENODEV || errno == ENOENT || errno == ENOSPC || errno == EOPNOTSUPP))
 		SKIP(return, "no breakpoint: %s", strerror(errno));
 	if (self->event < 0)
 		self->event = open_event(_metadata, &attr, 0, -1);
