@@ -20,7 +20,7 @@ PACKAGE=${PACKAGE:-}
 CONFIG=${CONFIG:-}
 ARCH=${ARCH:-x86_64}
 # Processors that guests can have, with a config/<ARCH>.config each.
-ARCHS='x86_64 arm64'
+ARCHS='x86_64 i386 arm64 s390'
 # The version of clang, lld and what belongs to them: Debian 12's default ones are too old.
 LLVM_VERSION=19
 
@@ -203,6 +203,8 @@ config_lines()
 kernel_fragments()
 {
 	echo "$ROOT/config/kernel.config"
+	# It says what differs from the other.
+	[ "$ARCH" != i386 ] || echo "$ROOT/config/x86_64.config"
 	echo "$ROOT/config/$ARCH.config"
 	for fragment in kernel "$ARCH"; do
 		[ ! -e "$ROOT/bases/$BASE/$fragment.config" ] || echo "$ROOT/bases/$BASE/$fragment.config"
@@ -213,7 +215,9 @@ kernel_fragments()
 arch_packages()
 {
 	case "$ARCH" in
+	i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm ;;
+	s390) echo gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-system-misc ;;
 	esac
 }
 
@@ -315,9 +319,12 @@ use_base()
 	TREE_WORK=$WORK
 	case "$ARCH" in
 	x86_64) SRCARCH=x86 CROSS='' ;;
-	arm64) SRCARCH=arm64 CROSS=aarch64-linux-gnu- WORK=$WORK/arm64 ;;
+	i386) SRCARCH=x86 CROSS=i686-linux-gnu- ;;
+	arm64) SRCARCH=arm64 CROSS=aarch64-linux-gnu- ;;
+	s390) SRCARCH=s390 CROSS=s390x-linux-gnu- ;;
 	*) die "ARCH=$ARCH is none of: $ARCHS" ;;
 	esac
+	[ "$ARCH" = x86_64 ] || WORK=$WORK/$ARCH
 	if [ -n "$CONFIG" ]; then
 		case " $(configs)" in
 		*" $CONFIG "*) ;;
