@@ -15,6 +15,12 @@ NO_CALLS_SKIPS = pause_cost:pause_cost.calls.*
 # Trees without the topic trigger have none.
 NO_TRIGGER_SKIPS = trigger:*
 
+# Allocations fail on a kernel that is made for it only.
+NO_FAULTS_SKIPS = alloc_fails:*
+ifeq ($(CONFIG),fail)
+NO_FAULTS_SKIPS =
+endif
+
 # What the processor can't; these lists are for post, other trees weren't tried. On arm64, watchpoints on
 # memory of the user don't report what the kernel accesses there. A signal for each hit comes before the
 # access is stepped over, and returns to it: there is no end of hits. Breakpoints in the kernel are a CPU's, not a
@@ -78,7 +84,7 @@ ARCH_SKIPS += endurance:* \
 endif
 
 POST_FAILS = $(NO_PMU_FAILS) $(ARCH_FAILS)
-POST_SKIPS = $(NO_PMU_SKIPS) $(ARCH_SKIPS) $(BASE_SKIPS)
+POST_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(ARCH_SKIPS) $(BASE_SKIPS)
 
 # Holes of stock, and of pre, that the series closes. Backward ones fail on pre in any case.
 UNFIXED_FAILS = group_values:*.forward_* \
@@ -129,7 +135,7 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	sample_size:sample_stack.backward_none.* \
 	software_samples:* \
 	user_page:*.not_of_a_redirected_event
-STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
+STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
 STOCK_RACES = $(UNFROZEN_RACES) \
 	$(UNOWNED_RACES) \
 	$(subst forward,backward,$(UNOWNED_RACES))
@@ -140,7 +146,7 @@ STOCK_COMPLAINS = $(UNFIXED_COMPLAINS)
 FIXES_FAILS = $(NO_PMU_FAILS) \
 	$(UNFROZEN_FAILS) \
 	record_too_large:record_too_large.*_readonly_*
-FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
+FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
 FIXES_RACES = $(UNFROZEN_RACES)
 
 # Of what the topic pause brings, what it needs the topic time-order for. Those before it are as FIXES says, all others
@@ -198,6 +204,6 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	$(NO_TRIGGER_SKIPS) \
 	user_page:*.not_of_a_redirected_event \
 	write_direction:*backward*
-PRE_SKIPS = $(NO_PMU_SKIPS) $(BASE_SKIPS)
+PRE_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(BASE_SKIPS)
 PRE_COMPLAINS = $(UNFIXED_COMPLAINS)
 PRE_RACES = $(UNOWNED_RACES)
