@@ -85,7 +85,9 @@
 #include <linux/file.h>
 #include <linux/init.h>
 #include <linux/perf_event.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/security.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -622,7 +624,7 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 			left = set->until - set->clock();
 			left = clamp_t(s64, left, 0, set->attr.depth_ns);
 			hrtimer_start(&set->timer, ns_to_ktime(left),
-				      HRTIMER_MODE_REL);
+				      HRTIMER_MODE_REL_PINNED);
 		}
 	}
 
@@ -788,6 +790,7 @@ perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void))
 	set->id = atomic64_inc_return(&perf_trigger_ids);
 	set->attr = *attr;
 	set->clock = clock;
+	set->creator = get_pid(task_tgid(current));
 	init_irq_work(&set->irq_work, perf_trigger_irq_work);
 	perf_hrtimer_setup(&set->timer, perf_trigger_timer);
 	INIT_DELAYED_WORK(&set->work, perf_trigger_work);
@@ -870,6 +873,7 @@ void perf_trigger_free(struct perf_trigger_set *set)
 
 	list_for_each_entry_safe(m, tmp, &set->members, entry)
 		kfree(m);
+	put_pid(set->creator);
 	kvfree(set);
 }
 
@@ -1406,17 +1410,21 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
 }
 
 /*
- * A kernel thread closes what others have left, as descriptors in a socket that nobody can
- * receive any more. The next file may be a stranger's: don't have it wait for grace periods.
+ * Who made the set waits until its buffers run on. Another process may have received it
+ * unasked, and a kernel thread closes what is left in a socket that nobody can receive any
+ * more: neither these nor the file that they close next wait for grace periods.
  */
 static int perf_trigger_release(struct inode *inode, struct file *file)
 {
 	struct perf_trigger_set *set = file->private_data;
 
-	if (current->flags & PF_KTHREAD)
-		queue_work(perf_trigger_free_wq, &set->free_work);
-	else
+	if (task_tgid(current) == set->creator) {
 		perf_trigger_free(set);
+	} else {
+		/* It doesn't fire any more, though its buffers may be frozen yet. */
+		atomic_set(&set->state, PERF_TRIGGER_IDLE);
+		queue_work(perf_trigger_free_wq, &set->free_work);
+	}
 
 	return 0;
 }
@@ -1528,7 +1536,7 @@ long perf_trigger_create(struct perf_event *event, void __user *arg)
 
 static int __init perf_trigger_init(void)
 {
-	perf_trigger_free_wq = alloc_workqueue("perf_trigger_free", WQ_UNBOUND, 1);
+	perf_trigger_free_wq = alloc_workqueue("perf_trigger_free", WQ_UNBOUND, 0);
 	if (!perf_trigger_free_wq)
 		return -ENOMEM;
 

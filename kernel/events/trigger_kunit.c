@@ -992,8 +992,9 @@ static void test_waits_alone(struct kunit *test)
 
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
 		/* Not by irq_work_sync(), which may wait for a grace period. */
-		while (irq_work_is_busy(&t->set->irq_work))
+		for (i = 0; i < 60000 && irq_work_is_busy(&t->set->irq_work); i++)
 			usleep_range(500, 1000);
+		KUNIT_EXPECT_FALSE(test, irq_work_is_busy(&t->set->irq_work));
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(other), 0);
 		frozen = wait_event_timeout(other->waitq, perf_trigger_state(other) ==
 					    PERF_TRIGGER_FROZEN, 60 * HZ);
@@ -1065,16 +1066,23 @@ static int trigger_test_closer(void *arg)
 	return 0;
 }
 
-/* A kernel thread that closes a set doesn't wait until the buffers run on. */
+/*
+ * Who closes another one's set doesn't wait until the buffers run on, nor do the buffers
+ * of other sets that are closed so.
+ */
 static void test_closed_by_thread(struct kunit *test)
 {
 	struct trigger_test_reading *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct task_struct *task;
+	struct trigger_test_reading *r2 = kunit_kzalloc(test, sizeof(*r2), GFP_KERNEL);
+	struct perf_trigger_set *other;
+	struct task_struct *task, *task2;
+	bool in_time, runs_on = false;
 	struct trigger_test *t;
-	bool in_time;
+	struct perf_buffer *rb;
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
+	KUNIT_ASSERT_NOT_NULL(test, r2);
 	t = trigger_test_set(test, trigger_at_once, true);
 	trigger_test_arm(test, t);
 	trigger_test_sample(t, 0, 1);
@@ -1087,11 +1095,30 @@ static void test_closed_by_thread(struct kunit *test)
 	task = kthread_run(trigger_test_closer, r, "trigger_close");
 	in_time = !IS_ERR(task) && wait_for_completion_timeout(&r->done, 60 * HZ);
 	KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
+
+	other = perf_trigger_alloc(&trigger_at_once, local_clock);
+	KUNIT_EXPECT_NOT_NULL(test, other);
+	rb = rb_alloc(1, 0, -1, 0);
+	KUNIT_EXPECT_NOT_NULL(test, rb);
+	if (!other || !rb || perf_trigger_join(other, &t->event[0], rb))
+		in_time = false;
+	init_completion(&r2->done);
+	r2->file.private_data = other;
+	task2 = in_time ? kthread_run(trigger_test_closer, r2, "trigger_close") : ERR_PTR(-EAGAIN);
+	for (i = 0; !IS_ERR(task2) && i < 60000 && !runs_on; i++) {
+		runs_on = !rcu_access_pointer(rb->trigger);
+		usleep_range(500, 1000);
+	}
 	mutex_unlock(&t->rb[0]->pause_mutex);
 	if (IS_ERR(task)) {
 		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
 		return;
 	}
+	if (!IS_ERR(task2)) {
+		wait_for_completion(&r2->done);
+		ring_buffer_put(rb);
+	}
+	KUNIT_EXPECT_TRUE(test, runs_on);
 	t->set = NULL;
 	if (!in_time)
 		wait_for_completion(&r->done);

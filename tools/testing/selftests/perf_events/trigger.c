@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <linux/hw_breakpoint.h>
 
@@ -22,6 +23,7 @@
 #define MAX_CPUS	4
 #define CPU_FIRINGS	100
 #define NOBODY		65534
+#define SETS		16
 #define LONG_NS		(60 * 1000000000ULL)
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
@@ -791,6 +793,49 @@ TEST_F(trigger, unprivileged)
 	if (WEXITSTATUS(status) == KSFT_SKIP)
 		SKIP(return, "no events without privileges");
 	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/*
+ * A process that was given sets by another one closes them without waiting: it goes to
+ * sleep less often than once for each.
+ */
+TEST(closed_by_another)
+{
+	struct perf_event_attr names = NAME_EVENT(1);
+	int event, status, ready[2], sets[SETS];
+	pid_t pid;
+
+	event = open_event(_metadata, &names, 0, -1);
+	if (event < 0)
+		return;
+	for (int i = 0; i < SETS; i++) {
+		sets[i] = open_set(_metadata, event, at_once());
+		if (sets[i] < 0)
+			return;
+	}
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct rusage before, after;
+		char byte;
+
+		if (read(ready[0], &byte, 1) != 1 || getrusage(RUSAGE_SELF, &before))
+			_exit(1);
+		for (int i = 0; i < SETS; i++)
+			if (close(sets[i]))
+				_exit(2);
+		if (getrusage(RUSAGE_SELF, &after))
+			_exit(3);
+		_exit(after.ru_nvcsw - before.ru_nvcsw < SETS ? 0 : 4);
+	}
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(sets[i]));
+	ASSERT_EQ(1, write(ready[1], "x", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ(0, close(event));
 }
 
 /*
