@@ -2,10 +2,13 @@
 /*
  * A call that gets no memory fails by ENOMEM and leaves all as it was. Fault injection
  * makes each allocation of each call fail once: CONFIG_FAILSLAB, CONFIG_FAIL_PAGE_ALLOC,
- * CONFIG_FAULT_INJECTION_DEBUG_FS. A pause allocates nothing, and can't fail for that.
+ * CONFIG_FAULT_INJECTION_DEBUG_FS. The calls are those that map a buffer, redirect an
+ * event, pause, and make, fill, arm and fire a set. Pausing and redirecting allocate
+ * nothing, and can't fail for that.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
@@ -20,35 +23,50 @@
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 
-/* Returns 0, or -1 with errno set. */
-static int set_fault(const char *capability, const char *name, const char *value)
+static int open_fault(const char *capability, const char *name, int flags)
 {
 	char path[128];
-	int fd, ret;
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", capability, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, value, strlen(value)) < 0 ? -1 : 0;
-	close(fd);
-	return ret;
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool set_fault(const char *capability, const char *name, const char *value)
+{
+	int fd = open_fault(capability, name, O_WRONLY);
+	bool set = fd >= 0 && write(fd, value, strlen(value)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return set;
+}
+
+/* Whether nobody else has allocations fail. */
+static bool is_unused(const char *capability)
+{
+	int fd = open_fault(capability, "probability", O_RDONLY);
+	char text[16] = "";
+	bool unused = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && !atoi(text);
+
+	if (fd >= 0)
+		close(fd);
+	return unused;
 }
 
 /*
- * That allocations which may wait fail as well, of single pages, too, and that the kernel
- * doesn't print its stack each time. It stays so: without a task that asks for them,
- * there are no faults.
+ * That allocations which may wait fail as well, and any pages, and that the kernel
+ * doesn't print its stack each time. It stays so: without a probability, and without a
+ * task that asks for them, there are no faults.
  */
-static int set_faults(void)
+static bool set_faults(void)
 {
-	if (set_fault("failslab", "ignore-gfp-wait", "N") ||
-	    set_fault("failslab", "verbose", "0") ||
-	    set_fault("fail_page_alloc", "ignore-gfp-wait", "N") ||
-	    set_fault("fail_page_alloc", "min-order", "0") ||
-	    set_fault("fail_page_alloc", "verbose", "0"))
-		return -1;
-	return 0;
+	return is_unused("failslab") && is_unused("fail_page_alloc") &&
+	       set_fault("failslab", "ignore-gfp-wait", "N") &&
+	       set_fault("failslab", "verbose", "0") &&
+	       set_fault("fail_page_alloc", "ignore-gfp-wait", "N") &&
+	       set_fault("fail_page_alloc", "ignore-gfp-highmem", "N") &&
+	       set_fault("fail_page_alloc", "min-order", "0") &&
+	       set_fault("fail_page_alloc", "verbose", "0");
 }
 
 /* The pages that this process has pinned, as the kernel counts them, in KiB. */
@@ -66,12 +84,35 @@ static long pinned(void)
 	return kib;
 }
 
+/*
+ * More pages than a user has free, a power of two: from then on each page of his is
+ * counted as pinned.
+ */
+static unsigned int free_pages(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_mlock_kb", "re");
+	unsigned long long kib = 0;
+	unsigned int pages = 1;
+
+	if (file) {
+		if (fscanf(file, "%llu", &kib) != 1)
+			kib = 0;
+		fclose(file);
+	}
+	kib *= sysconf(_SC_NPROCESSORS_ONLN);
+	while (pages * (unsigned long long)sysconf(_SC_PAGESIZE) <= kib * 1024)
+		pages *= 2;
+	return pages;
+}
+
 /* The event @fd writes to @ow, @other would to what a test gives it: it is disabled. */
 FIXTURE(alloc_fails)
 {
+	struct perf_overwrite	free;	/* takes what isn't counted */
 	struct perf_overwrite	ow;
 	struct perf_overwrite	another;
 	int			fd;
+	int			dummy;
 	int			other;
 	int			nth;	/* the calling thread's fail-nth */
 };
@@ -82,19 +123,27 @@ FIXTURE_SETUP(alloc_fails)
 	struct perf_event_attr names = NAME_EVENT(1);
 
 	self->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (self->nth < 0 || set_faults())
-		SKIP(return, "no fault injection in this kernel, or no permission for it");
+	if (self->nth < 0 || !set_faults())
+		SKIP(return, "no fault injection in this kernel, no permission, or it is used");
 	self->fd = open_event(_metadata, &names, 0, -1);
 	if (self->fd < 0)
 		return;
 	ASSERT_EQ(0, perf_overwrite_map(&self->ow, self->fd, PAGES, false));
+	names.comm = 0;
+	self->dummy = open_event(_metadata, &names, 0, -1);
+	ASSERT_LE(0, self->dummy);
+	ASSERT_EQ(0, perf_overwrite_map(&self->free, self->dummy, free_pages(), false));
 	self->other = open_event(_metadata, &faults, 0, -1);
 	ASSERT_LE(0, self->other);
+	/* Nor does a page of this program fail meanwhile. */
+	ASSERT_EQ(0, mlockall(MCL_CURRENT));
 }
 
 FIXTURE_TEARDOWN(alloc_fails)
 {
 	ASSERT_EQ(0, close(self->other));
+	ASSERT_EQ(0, perf_overwrite_unmap(&self->free));
+	ASSERT_EQ(0, close(self->dummy));
 	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
 	ASSERT_EQ(0, close(self->fd));
 	ASSERT_EQ(0, close(self->nth));
@@ -109,12 +158,14 @@ static bool fail_nth(int fd, unsigned int nth)
 	return pwrite(fd, text, length, 0) == length;
 }
 
-/* Whether that allocation has come and failed. */
-static bool has_failed(int fd)
+/* Whether that allocation has come and failed, or -1 with errno set. */
+static int has_failed(int fd)
 {
 	char text[16] = "";
 
-	return pread(fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return -1;
+	return !atoi(text);
 }
 
 /* The buffer takes all records, and they can be read. */
@@ -135,7 +186,7 @@ static void check_buffer(struct __test_metadata *_metadata,
 
 /*
  * Does @call until none of its allocations has failed, and @undo each time that it
- * succeeds. Returns how many of them have failed.
+ * succeeds: it may do without one. Returns how many of them have failed.
  */
 static unsigned int each_fails(struct __test_metadata *_metadata,
 			       FIXTURE_DATA(alloc_fails) *self,
@@ -143,18 +194,23 @@ static unsigned int each_fails(struct __test_metadata *_metadata,
 			       int (*undo)(FIXTURE_DATA(alloc_fails) *self, int result))
 {
 	const long before = pinned();
-	bool failed = true;
+	int result = call(self), failed = 1;
 	unsigned int nth;
 
+	/* The first time all that it needs of this program comes in. */
+	ASSERT_LE(0, result);
+	ASSERT_EQ(0, undo(self, result));
 	ASSERT_LE(0, before);
+	ASSERT_EQ(before, pinned());
 	for (nth = 1; failed; nth++) {
-		int result, error;
+		int error;
 
 		ASSERT_TRUE(fail_nth(self->nth, nth));
 		result = call(self);
 		error = errno;
 		failed = has_failed(self->nth);
 		ASSERT_TRUE(fail_nth(self->nth, 0));
+		ASSERT_LE(0, failed);
 
 		if (result < 0) {
 			ASSERT_TRUE(failed && error == ENOMEM) {
@@ -175,9 +231,14 @@ static int call_map(FIXTURE_DATA(alloc_fails) *self)
 	return perf_overwrite_map(&self->another, self->other, PAGES, false);
 }
 
+/* Fails if its pages weren't counted, as then it shows nothing that they aren't. */
 static int undo_map(FIXTURE_DATA(alloc_fails) *self, int result)
 {
-	return perf_overwrite_unmap(&self->another);
+	const long before = pinned();
+
+	if (perf_overwrite_unmap(&self->another))
+		return -1;
+	return before - pinned() == (PAGES + 1) * sysconf(_SC_PAGESIZE) / 1024 ? 0 : -1;
 }
 
 static int call_redirect(FIXTURE_DATA(alloc_fails) *self)
@@ -212,11 +273,13 @@ TEST_F(alloc_fails, map)
 
 TEST_F(alloc_fails, redirect)
 {
-	each_fails(_metadata, self, call_redirect, undo_redirect);
+	ASSERT_EQ(0, each_fails(_metadata, self, call_redirect, undo_redirect));
 }
 
 TEST_F(alloc_fails, pause)
 {
+	/* Those of others do fail. */
+	ASSERT_LT(0, each_fails(_metadata, self, call_map, undo_map));
 	ASSERT_EQ(0, each_fails(_metadata, self, call_pause, undo_pause));
 	ASSERT_EQ(0, each_fails(_metadata, self, call_pause_start, undo_pause));
 }

@@ -316,7 +316,8 @@ static void pause_exits(struct __test_metadata *_metadata,
 		wrote += !!head;
 		met += head && lost;
 		/* Each of the events tells of the exit, wherever that goes. */
-		EXPECT_EQ(SWITCH_EVENTS, lost + (unsigned long)-head / EXIT_RECORD_BYTES);
+		EXPECT_EQ(SWITCH_EVENTS, lost + perf_overwrite_written(0, head) /
+					 EXIT_RECORD_BYTES);
 		close_events(_metadata, self);
 	}
 	TH_LOG("%d exits, %u wrote, %u met the pause, %u saw a change", EXITS,
