@@ -263,28 +263,6 @@ int perf_output_look(struct perf_output_handle *handle,
 	return perf_output_reserve_rare(handle, data, handle->event, rb, size);
 }
 
-/**
- * perf_output_reserve_trigger - reserve room for the sample that has fired a trigger
- * @handle: to be filled in
- * @data: sample data, for PERF_RECORD_LOST
- * @event: that writes
- * @rb: its buffer, which may be frozen for all records but this one
- * @size: of the record
- *
- * Context: any, in an RCU read-side section.
- *
- * Return: as perf_output_begin().
- */
-int perf_output_reserve_trigger(struct perf_output_handle *handle,
-				struct perf_sample_data *data,
-				struct perf_event *event,
-				struct perf_buffer *rb, unsigned int size)
-{
-	handle->flags = PERF_OUTPUT_TRIGGER;
-
-	return perf_output_reserve_rare(handle, data, event, rb, size);
-}
-
 /*
  * What makes @event a trigger, or NULL: a CPU that sees the event's overflow handler changed
  * may not see this yet.
@@ -293,6 +271,40 @@ static struct perf_trigger *perf_trigger_of(struct perf_event *event)
 {
 	/* Matches smp_store_release() in perf_event_set_trigger(). */
 	return smp_load_acquire(&event->trigger);
+}
+
+/**
+ * perf_output_reserve_trigger - reserve room for the sample that has fired a trigger
+ * @handle: to be filled in
+ * @data: sample data, for PERF_RECORD_LOST
+ * @event: that writes, the trigger
+ * @rb: the buffer that the caller has found in @event
+ * @size: of the record
+ *
+ * Without a depth, @rb is frozen first for all records but this one, which is to be its
+ * newest: see above. @event's output may have been directed elsewhere meanwhile. If @rb
+ * turns out to be paused by the ioctl, too, perf_output_follow() comes here again with the
+ * buffer where the record goes then.
+ *
+ * Context: any, in an RCU read-side section since @rb was found.
+ *
+ * Return: as perf_output_begin().
+ */
+int perf_output_reserve_trigger(struct perf_output_handle *handle,
+				struct perf_sample_data *data,
+				struct perf_event *event,
+				struct perf_buffer *rb, unsigned int size)
+{
+	struct perf_trigger *trigger = perf_trigger_of(event);
+	struct perf_trigger_member *m = rcu_dereference(rb->trigger);
+
+	if (trigger && m && m->set == rcu_access_pointer(trigger->set) &&
+	    m->set->attr.flags & PERF_TRIGGER_AT_ONCE)
+		rb_change_paused(rb, 0, RB_PAUSED_TRIGGER);
+
+	handle->flags = PERF_OUTPUT_TRIGGER;
+
+	return perf_output_reserve_rare(handle, data, event, rb, size);
 }
 
 /* Have writers look closer, or nobody write, from here on. In any context. */
@@ -395,7 +407,6 @@ struct perf_trigger_set *perf_trigger_take(struct perf_event *event)
 {
 	struct perf_trigger *trigger = perf_trigger_of(event);
 	struct perf_trigger_set *set;
-	struct perf_buffer *rb;
 	unsigned int state;
 	int word;
 
@@ -425,27 +436,21 @@ struct perf_trigger_set *perf_trigger_take(struct perf_event *event)
 		return NULL;
 	}
 
-	/* Before its record, which is to be the last one: see above. */
-	if (set->attr.flags & PERF_TRIGGER_AT_ONCE &&
-	    perf_trigger_member_of(set, event, &rb))
-		rb_change_paused(rb, 0, RB_PAUSED_TRIGGER);
-
 	return set;
 }
 
 /**
  * perf_trigger_fired - go on with what perf_trigger_take() began
  * @set: that it returned
- * @event: that has written its sample, NULL if there is none
- * @err: what became of that
+ * @event: that the sample is of, NULL if there is none
+ * @written: the buffer that the sample was written to, NULL if it was dropped
  *
  * Context: any, in the same RCU read-side section.
  */
 void perf_trigger_fired(struct perf_trigger_set *set, struct perf_event *event,
-			int err)
+			struct perf_buffer *written)
 {
 	struct perf_trigger_member *m;
-	struct perf_buffer *rb;
 	int cpu = get_cpu();
 
 	set->event_id = event ? perf_event_primary_id(event) : 0;
@@ -457,15 +462,12 @@ void perf_trigger_fired(struct perf_trigger_set *set, struct perf_event *event,
 	for (m = set->on_cpu[cpu]; m; m = m->next_on_cpu)
 		perf_trigger_mark(m);
 
-	/* That of a task is on no CPU's list. */
-	if (event) {
-		m = perf_trigger_member_of(set, event->parent ?: event, &rb);
-		if (m)
-			perf_trigger_mark(m);
-		/* Nor is there one in the set if it was written elsewhere. */
-		if (err || !m)
-			set->flags = PERF_TRIGGER_NO_RECORD;
-	}
+	/* That of a task is on no CPU's list. Others get their mark from the irq_work. */
+	m = written ? rcu_dereference(written->trigger) : NULL;
+	if (m && m->set == set)
+		perf_trigger_mark(m);
+	else if (event)
+		set->flags = PERF_TRIGGER_NO_RECORD;
 
 	/* From here on the set may be frozen, at any time. E, matches smp_load_acquire() */
 	smp_store_release(&set->noted, true);
@@ -1216,7 +1218,7 @@ int perf_trigger_fire(struct perf_trigger_set *set)
 		/* A, matches atomic_set_release() in perf_trigger_arm() */
 		if (atomic_try_cmpxchg(&set->state, &word, word +
 				       PERF_TRIGGER_FIRED - PERF_TRIGGER_ARMED)) {
-			perf_trigger_fired(set, NULL, 0);
+			perf_trigger_fired(set, NULL, NULL);
 			rcu_read_unlock();
 			return 0;
 		}

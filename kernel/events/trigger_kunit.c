@@ -50,6 +50,9 @@ struct trigger_test {
 	unsigned int		fire_at;
 	bool			fired;
 	int			nested;		/* the event that samples then */
+	struct perf_buffer	*redirect_to;	/* or where the first one goes then */
+	bool			pause_then;	/* after that, its buffer */
+	unsigned int		behind;		/* samples that came behind a record */
 
 	/* Two CPUs that fire at the same time. */
 	atomic_t		ready;
@@ -337,7 +340,7 @@ static void test_leaves_before_note(struct kunit *test)
 		state = perf_trigger_state(set);
 
 		rcu_read_lock();
-		perf_trigger_fired(set, &t->event[0], 0);
+		perf_trigger_fired(set, &t->event[0], NULL);
 		rcu_read_unlock();
 
 		KUNIT_EXPECT_EQ(test, state, PERF_TRIGGER_FIRED);
@@ -506,6 +509,155 @@ static void test_depth_by_breakpoint(struct kunit *test)
 
 		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
 	}
+}
+/* The first event's output is directed elsewhere, and maybe its buffer paused. */
+static void trigger_test_break_redirect(struct perf_event *bp,
+					struct perf_sample_data *data,
+					struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+
+	if (t->fired || t->hits++ != t->fire_at)
+		return;
+
+	t->fired = true;
+	rcu_assign_pointer(t->event[0].rb, t->redirect_to);
+	if (t->pause_then)
+		rb_change_paused(t->rb[0], 0, RB_PAUSED_IOCTL);
+}
+
+/*
+ * A record was published: another event writes to the same buffer at once. Not without
+ * end, as its record is published, too.
+ */
+static void trigger_test_break_behind(struct perf_event *bp,
+				      struct perf_sample_data *data,
+				      struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+	u64 page = bp->attr.bp_addr - offsetof(struct perf_event_mmap_page, data_head);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (page != (unsigned long)t->rb[i]->user_page || t->behind++ >= 4)
+			continue;
+		rcu_assign_pointer(t->event[1].rb, t->rb[i]);
+		trigger_test_sample(t, 1, 3);
+		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
+	}
+}
+
+/* How often a sample of the address @addr is in the buffer @i. */
+static unsigned int trigger_test_count(struct trigger_test *t, int i, u64 addr)
+{
+	unsigned long nr = trigger_test_bytes(t, i) / TRIGGER_TEST_SIZE;
+	unsigned int count = 0;
+
+	while (nr--)
+		count += trigger_test_newest(t, i, nr) == addr;
+
+	return count;
+}
+
+struct trigger_redirect_param {
+	const char	*name;
+	bool		at_flag;	/* not at event->rb */
+	bool		pause_then;
+	int		to;		/* buffer 1 of the set, 2 of none, or nowhere */
+	bool		backward;
+};
+
+static const struct trigger_redirect_param trigger_redirect_params[] = {
+	{ "at the pointer, to the set", false, false, 1, false },
+	{ "at the pointer, to the set, backward", false, false, 1, true },
+	{ "at the pointer, to the set, paused", false, true, 1, false },
+	{ "at the pointer, to the set, paused, backward", false, true, 1, true },
+	{ "at the pointer, out of the set", false, false, 2, true },
+	{ "at the pointer, out of the set, paused", false, true, 2, true },
+	{ "at the pointer, to none", false, false, -1, true },
+	{ "at the pointer, to none, paused", false, true, -1, true },
+	{ "at the flag, to the set", true, false, 1, true },
+	{ "at the flag, to the set, paused", true, true, 1, false },
+	{ "at the flag, to the set, paused, backward", true, true, 1, true },
+	{ "at the flag, out of the set, paused", true, true, 2, true },
+	{ "at the flag, to none, paused", true, true, -1, true },
+};
+
+static void trigger_redirect_desc(const struct trigger_redirect_param *p, char *desc)
+{
+	strscpy(desc, p->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(trigger_redirect, trigger_redirect_params, trigger_redirect_desc);
+
+/*
+ * A trigger's output is directed elsewhere while the trigger fires, at each access of
+ * event->rb or of the buffer's flag in turn. If the record is in a buffer of the set, it is
+ * the newest one there, and the report knows of it. If it isn't, the report says so.
+ */
+static void test_redirected_by_breakpoint(struct kunit *test)
+{
+	const struct trigger_redirect_param *p = test->param_value;
+	struct perf_event *bp, *behind[2];
+	unsigned int count[TRIGGER_TEST_EVENTS];
+	unsigned int i, at, all;
+	struct trigger_test *t;
+	u32 flags;
+
+	kunit_needs_breakpoint(test);
+
+	for (at = 0; ; at++) {
+		t = trigger_test_set(test, trigger_at_once, p->backward);
+		perf_trigger_leave(t->rb[2]);
+		trigger_test_arm(test, t);
+		t->redirect_to = p->to < 0 ? NULL : t->rb[p->to];
+		t->pause_then = p->pause_then;
+		t->fire_at = at;
+		t->hits = 0;
+		t->fired = false;
+		t->behind = 0;
+
+		for (i = 0; i < 2; i++)
+			behind[i] = kunit_breakpoint(test, &t->rb[i]->user_page->data_head,
+						     sizeof(long), false,
+						     trigger_test_break_behind, t);
+		if (p->at_flag)
+			bp = kunit_breakpoint(test, &t->rb[0]->paused,
+					      sizeof(t->rb[0]->paused), true,
+					      trigger_test_break_redirect, t);
+		else
+			bp = kunit_breakpoint(test, &t->event[0].rb,
+					      sizeof(t->event[0].rb), true,
+					      trigger_test_break_redirect, t);
+		trigger_test_sample(t, 0, 1000);
+		perf_event_release_kernel(bp);
+		for (i = 0; i < 2; i++)
+			perf_event_release_kernel(behind[i]);
+		/* There are no more of them. */
+		if (!t->fired)
+			break;
+
+		KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+		flags = trigger_test_report(t).flags;
+		/* It is in one place, or counted. */
+		all = atomic64_read(&t->event[0].lost_samples);
+		for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+			count[i] = trigger_test_count(t, i, 1000);
+			all += count[i];
+			KUNIT_EXPECT_EQ_MSG(test, t->rb[i]->nest, 0, "%u of %u", i, at);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, all, 1, "%u", at);
+		if (count[0] + count[1])
+			KUNIT_EXPECT_GT_MSG(test, t->behind, 0, "%u", at);
+		for (i = 0; i < 2; i++)
+			if (count[i])
+				KUNIT_EXPECT_EQ_MSG(test, trigger_test_newest(t, i, 0),
+						    1000, "%u of %u", i, at);
+		KUNIT_EXPECT_EQ_MSG(test, flags, count[0] + count[1] ? 0 :
+				    PERF_TRIGGER_NO_RECORD, "%u", at);
+	}
+	/* It is read once at least, and the flag before and after it is set. */
+	KUNIT_EXPECT_GE(test, at, p->at_flag ? 4 : 1);
 }
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */
 
@@ -1392,6 +1544,7 @@ static struct kunit_case trigger_test_cases[] = {
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_newest_by_breakpoint, trigger_break_gen_params),
 	KUNIT_CASE_PARAM(test_depth_by_breakpoint, trigger_break_gen_params),
+	KUNIT_CASE_PARAM(test_redirected_by_breakpoint, trigger_redirect_gen_params),
 #endif
 	KUNIT_CASE_PARAM(test_depth_in_bytes, trigger_depth_gen_params),
 	KUNIT_CASE(test_depth_in_time),
