@@ -363,6 +363,12 @@ source_name()
 	fi
 }
 
+# names_source: the line of it by which a command ends.
+names_source()
+{
+	echo "base $BASE: $(source_name)"
+}
+
 # git without the user's settings, hooks and attributes: they must not change what we make.
 plain_git()
 {
