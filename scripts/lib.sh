@@ -553,7 +553,7 @@ composes()
 	for tree in fixes post onstock; do
 		made=$(TREE=$tree "$ROOT/scripts/tree" -g "$1" -s "$2" 2>&1) || {
 			echo "$made" | sed -n 's/^error: //p' | tail -n 1 |
-				sed "s/ doesn't apply to .*: error: patch failed:/ fails at/; s/; give a kernel.*//"
+				sed -E "s/ doesn't apply to .*: error: (patch failed: )?/ fails at /; s/; give a kernel.*//"
 			return 1
 		}
 		eval "$tree=\$made"
