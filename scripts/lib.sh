@@ -341,13 +341,13 @@ is_verified()
 	case " $(base_var VERIFIED) " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
-# is_newest: whether the source is the newest verified version, in whatever packaging of Debian's. The patches
-# are made on that one: on others some of the lines around a change may be different.
-is_newest()
+# is_made_on: whether the source is the version that the patches are made on, in whatever packaging of Debian's. On
+# others some of the lines around a change may be different.
+is_made_on()
 {
-	newest=$(base_var VERIFIED | cut -d' ' -f1)
+	made_on=$(base_var MADE_ON)
 	stock_is=$(repo_git log -1 --format=%s refs/heads/stock)
-	case "${stock_is##* }" in "$newest" | "${newest%%~*}~"*) ;; *) return 1 ;; esac
+	case "${stock_is##* }" in "$made_on" | "$made_on~"*) ;; *) return 1 ;; esac
 }
 
 # source_name: the base's source: package and version, and whether this version is a verified one.

@@ -8,7 +8,10 @@ SOURCE_PACKAGE = linux-source-6.1
 # All packages whose kernels this base covers.
 PACKAGES = linux-source-6.1
 
-# The versions that the series was verified on (see there), the newest first; the tests run on the first.
+# The version that the patches are made on, in whatever packaging of Debian's: they apply to it with all their context.
+MADE_ON = 6.1.192-2
+
+# The versions that the series was verified on (see there), the newest first.
 VERIFIED := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' $(dir $(lastword $(MAKEFILE_LIST)))versions | sort -rV)
 
 # Tasks that exit write no PERF_RECORD_READ, attr.inherit_stat or not.
