@@ -34,7 +34,7 @@
 #define NAMES_PAGES		16
 
 #define NO_PERMISSION_TO_OPEN \
-	"no permission to watch '%s' %s: run as root or with CAP_PERFMON, or set " \
+	"no permission to record %s: run as root or with CAP_PERFMON, or set " \
 	"/proc/sys/kernel/perf_event_paranoid to %s (it is %s)"
 #define NO_PERMISSION_TO_LOCK \
 	"no permission for %lu pages per CPU: use a smaller -m, or raise " \
@@ -100,7 +100,7 @@ static void die_open(struct kind *kind, pid_t pid, int cpu, int error)
 	case EACCES:
 	case EPERM:
 		read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-		die(NO_PERMISSION_TO_OPEN, kind->name, all ? "on every CPU" : "of this task",
+		die(NO_PERMISSION_TO_OPEN, all ? "every CPU" : "this task",
 		    all ? "-1" : "1 for a task of yours",
 		    paranoid[0] ? paranoid : "not readable");
 	case EMFILE:

@@ -68,7 +68,7 @@ static inline void print_summary(const struct recorder *recorder,
 	if (nr_entries)
 		printf(" in %.6f seconds", (double)(entries[nr_entries - 1].time -
 						    entries[0].time) / NSEC_PER_SEC);
-	printf(", %llu told lost by records\n",
+	printf(", PERF_RECORD_LOST counts %llu\n",
 	       (unsigned long long)count_told(entries, nr_entries));
 	printf("(written and lost: since the start%s)\n",
 	       recorder->options->lossless ? "" : "; lost: also while reading");

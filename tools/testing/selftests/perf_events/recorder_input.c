@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Of what it is asked wrongly the flight recorder says in a line what to do.
+ * The flight recorder answers wrong arguments with one line, which says what to do.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -110,6 +110,12 @@ FIXTURE_VARIANT_ADD(recorder_input, no_power_of_two)
 {
 	.arguments = { "--pages", "12K" },
 	.said = "give a power of two",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, too_many_pages)
+{
+	.arguments = { "--pages", "2G" },
+	.said = "up to 1G",
 };
 
 FIXTURE_VARIANT_ADD(recorder_input, pages_in_time)
