@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * News of a loss don't cause more losses: a record that the buffer has room for
- * is written, even if it could never be written together with PERF_RECORD_LOST.
- * That stays due then, with its exact count, until a record leaves it room.
+ * PERF_RECORD_LOST causes no more losses: a record that the buffer has room for is
+ * written, even if it could never be written together with PERF_RECORD_LOST. That
+ * stays due then, with its exact count, until a record leaves room for it.
  *
  * These are writable buffers of one page, emptied before each large record, so
  * that nothing but the size of the record decides.

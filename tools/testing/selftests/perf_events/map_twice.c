@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A user may lock so many pages for perf buffers, kernel.perf_event_mlock_kb for
- * each CPU that is online. A buffer that is mapped twice takes its pages once,
- * and gives back as many.
+ * A user may lock kernel.perf_event_mlock_kb of perf buffers for each CPU that is
+ * online. A buffer that is mapped twice counts once, and gives back as many pages.
  */
 #define _GNU_SOURCE
 #include <errno.h>

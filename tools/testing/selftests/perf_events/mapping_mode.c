@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The first mapping of a buffer decides for all: writable, and the kernel spares
- * what data_tail says hasn't been read; else it overwrites, and looks at no tail.
+ * The first mapping of a buffer decides for all mappings. If it is writable, the
+ * kernel overwrites no record that hasn't been read according to data_tail. Else it
+ * overwrites the oldest records, and ignores data_tail.
  *
  * A writer to the mapping of an overwritable buffer would be told that its tail
  * counts when it doesn't, and could damage what other readers see. So none is let

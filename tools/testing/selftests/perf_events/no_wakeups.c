@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A flight recorder that nobody waits for may do without wakeups: with
- * attr.watermark and the largest wakeup_watermark there is, a buffer that is
- * mapped read-only never wakes anybody, however often it is overwritten.
+ * A flight recorder that doesn't poll can turn wakeups off: with attr.watermark and
+ * the largest wakeup_watermark there is, a buffer that is mapped read-only causes no
+ * wakeup, however often it is overwritten.
  *
  * All else wakes as it always did: a watermark that is larger than the data area
  * counts as its size, none or 0 as half of it; a writable buffer's reader has to

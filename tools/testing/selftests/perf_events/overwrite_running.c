@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading an overwritable buffer without a pause, while a writer does what it
- * can: copy, look at the head again, keep what can't have been touched. What is
- * kept is whole and without a gap; what isn't is given up, not guessed.
+ * Reading an overwritable buffer without a pause, while a writer writes as fast as it
+ * can: copy it, load the head again, keep the part that can't have changed meanwhile.
+ * The records in that part are whole and without a gap.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whom a pause disturbs: the buffer of a CPU is paused with one interrupt of that
- * CPU at most, and with none of any other; pausing it again interrupts nobody.
+ * A pause of the buffer of a CPU interrupts that CPU once at most, and no other CPU.
+ * Another pause of the same buffer interrupts none.
  * All CPUs are busy meanwhile, so that no interrupt is saved because one idles.
  *
  * There are two ways to find out. The calls of the function by which a pause asks a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * When PERF_EVENT_IOC_PAUSE_OUTPUT has returned 0, neither data_head nor the data
- * changes until the buffer is resumed, and the newest record is whole: no writer
- * on another CPU, that had looked at the paused flag before, is still at work.
+ * changes until the buffer is resumed, and the newest record is whole: a writer on
+ * another CPU that had passed the test of the paused flag is done.
  *
  * The environment variable PAUSES says how many pauses each case makes; a hundred
  * thousand take some minutes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPUs go offline and come back while their buffers are paused, read and resumed.
- * A pause asks the CPU that writes to the buffer; one that is not there, or on its
- * way out, has to be as good as one that answers.
+ * A pause asks the CPU that writes to the buffer. It also ends if that CPU is offline,
+ * or goes offline meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>

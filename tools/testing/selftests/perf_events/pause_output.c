@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PERF_EVENT_IOC_PAUSE_OUTPUT: nothing is written while paused, what isn't is
- * counted to the record, and everything that was there stays readable.
+ * PERF_EVENT_IOC_PAUSE_OUTPUT: nothing is written while the buffer is paused, each
+ * record that meets it is counted, and all earlier records stay readable.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A buffer is paused while, at the same moment, the task that writes to it exits,
- * its mapping goes away, events are directed elsewhere, or signals come.
+ * A pause returns, and the buffer is frozen, even if at the same moment the task that
+ * writes to it exits, its mapping goes away, events are directed elsewhere, or signals
+ * come.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the outside sees of a pause: the state in the event's fdinfo, the place
- * and the contents of the record that tells what was lost, and that to pause takes
- * nothing but the buffer.
+ * A pause as user space sees it: the event's fdinfo has the state of the buffer, and
+ * PERF_RECORD_LOST comes with its exact contents, older than the record that it came
+ * with. A pause needs no lock but that of the buffer.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A buffer of a task's events is written to when that task isn't the one that its CPU
- * runs, by all means: a context switch is sampled and recorded for the task that has
- * just been switched out, the waker of a task that sleeps writes its samples, and
- * PERF_RECORD_EXIT comes when the task has given up its events. A pause waits for
- * these, too: when it has returned nothing changes.
+ * A buffer of a task's events is also written while its CPU runs another task: a
+ * context switch is sampled and recorded for the task that has just been switched out,
+ * the waker of a task that sleeps writes its samples, and PERF_RECORD_EXIT comes when
+ * the task has given up its events. A pause waits for these writers, too: when it has
+ * returned nothing changes.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * The flight recorder shows each record with the name that its task had when it was
  * written: of a task that was there before the recording, of one that came later, of
- * one that had another name before, and of one that has gone; whether or not they
- * still are there when all of this is printed.
+ * one that had another name before, and of one that has ended, whether or not they
+ * still exist when all of this is printed.
  *
  * The recorder is started with its output in a pipe, which isn't read while the tasks
  * are there. It can't have printed more than fits into the pipe when they are gone.

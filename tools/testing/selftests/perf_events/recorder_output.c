@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The flight recorder records tasks: those of a command, or processes that run already,
- * with their threads and what these start from then on, and nobody else. It ends when
- * they have gone. With --json each line that it prints is a JSON object, whatever a task
- * is called.
+ * The flight recorder records a command, or processes that run already, with their
+ * threads and all that these start from then on, and no other task. It ends when they
+ * have ended. With --json each line that it prints is a JSON object, whatever the name
+ * of a task is.
  *
  * All tasks make system calls that are numbered by an argument. The command is this
  * program, which finds that it is by its environment.

@@ -2,8 +2,8 @@
 /*
  * Every field that a sample can have without a PMU, each by itself and all
  * together, of each kind of event that there is without one. A sample ends where
- * its fields end, and a field that the event knows nothing of is zero or says so:
- * it isn't what the kernel's stack had in its place before.
+ * its fields end, and a field that the event has no value for is zero or says so: it
+ * has no bytes of the kernel's stack.
  *
  * What remains is for a kernel with KMSAN to find: whatever is in these samples
  * was written by somebody.
