@@ -6,47 +6,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
-#include <linux/bpf.h>
-#include <linux/bpf_perf_event.h>
-
 #include "../kselftest_harness.h"
+#include "fault_filter.h"
 #include "overwrite_test.h"
 
-#define FAULTS	40
+#define FAULTS	36
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
-
-/* Whether the program lets the fault of this page pass. */
-static bool passes(unsigned int page)
-{
-	return page % 4 == 3;
-}
-
-static int load_program(unsigned int page_size)
-{
-	const struct bpf_insn program[] = {
-		/* r0 = context->addr / page_size % 4 == 3 */
-		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_2,
-		  .src_reg = BPF_REG_1,
-		  .off = offsetof(struct bpf_perf_event_data, addr) },
-		{ .code = BPF_ALU64 | BPF_DIV | BPF_K, .dst_reg = BPF_REG_2,
-		  .imm = page_size },
-		{ .code = BPF_ALU64 | BPF_AND | BPF_K, .dst_reg = BPF_REG_2, .imm = 3 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_2, .off = 1,
-		  .imm = 3 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
-		.insns = (unsigned long)program,
-		.insn_cnt = ARRAY_SIZE(program),
-		.license = (unsigned long)"GPL",
-	};
-
-	return syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-}
 
 struct filter {
 	struct perf_overwrite	ow;
@@ -80,26 +46,15 @@ FIXTURE_SETUP(overflow_filter)
 	struct filter *test = &self->test;
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
 
-	if (access("/proc/sys/kernel/unprivileged_bpf_disabled", F_OK))
-		SKIP(return, "no BPF in this kernel");
-	test->program = load_program(sysconf(_SC_PAGESIZE));
-	if (test->program < 0 && errno == EPERM)
-		SKIP(return, "no permission to load a BPF program");
-	if (test->program < 0 && errno == EACCES && kernel_long() != sizeof(long))
-		SKIP(return, "a program's context has other registers in this kernel");
-	ASSERT_LE(0, test->program) {
-		TH_LOG("BPF_PROG_LOAD: %s", strerror(errno));
-	}
+	test->program = open_fault_filter(_metadata);
+	if (test->program < 0)
+		return;
 
 	attr.write_backward = variant->backward;
 	test->fd = open_event(_metadata, &attr, 0, -1);
 	if (test->fd < 0)
 		return;
-	ASSERT_EQ(0, map_fault_area(&test->area, FAULTS));
-	/* The area's first page is one of those whose number divides by four. */
-	while (fault_address(&test->area, 0) / test->area.page_size % 4)
-		test->area.base += test->area.page_size;
-	test->area.pages = FAULTS - 4;
+	ASSERT_EQ(0, map_filtered_area(&test->area, FAULTS));
 	ASSERT_EQ(0, perf_overwrite_map(&test->ow, test->fd, 8, true));
 }
 
@@ -126,7 +81,7 @@ static unsigned int check_samples(struct __test_metadata *_metadata,
 	for (unsigned int i = 0; i < pages; i++) {
 		unsigned int page = backward ? pages - 1 - i : i;
 
-		if (filtered && !passes(page))
+		if (filtered && !passes_filter(page))
 			continue;
 		record = backward ? perf_overwrite_next(&walk, space) :
 				forward_next(&test->ow, &position, head, space);
