@@ -13,7 +13,8 @@ NO_PMU_SKIPS = mmap:perf_mmap.aux.*
 NO_CALLS_SKIPS = pause_cost:pause_cost.calls.*
 
 # Trees without the topic trigger have none.
-NO_TRIGGER_SKIPS = trigger:*
+NO_TRIGGER_SKIPS = trigger:* \
+	trigger_life:*
 
 # Allocations fail on a kernel that is made for it only.
 NO_FAULTS_SKIPS = alloc_fails:*
@@ -81,7 +82,8 @@ endif
 ifeq ($(CONFIG),compat)
 ARCH_SKIPS += endurance:* \
 	overflow_filter:* \
-	sample_size:sample_chain.*
+	sample_size:sample_chain.* \
+	trigger_life:trigger_filtered.*
 endif
 
 POST_FAILS = $(NO_PMU_FAILS) $(ARCH_FAILS)

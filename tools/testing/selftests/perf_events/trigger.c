@@ -17,6 +17,7 @@
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 #include "trigger.h"
+#include "trigger_test.h"
 
 #define PAGES		8
 #define FIRINGS		200
@@ -24,59 +25,8 @@
 #define CPU_FIRINGS	100
 #define NOBODY		65534
 #define SETS		16
-#define LONG_NS		(60 * 1000000000ULL)
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
-
-/* How often to fire: as often as always, or as TRIGGER_FIRINGS in the environment says. */
-static unsigned int firings(unsigned int always)
-{
-	const char *number = getenv("TRIGGER_FIRINGS");
-
-	return number && atoi(number) > 0 ? atoi(number) : always;
-}
-
-static struct perf_trigger_attr at_once(void)
-{
-	return (struct perf_trigger_attr) { .flags = PERF_TRIGGER_AT_ONCE };
-}
-
-/* A set of @event, or -1 and the test skipped if this kernel has none. */
-static int open_set(struct __test_metadata *_metadata, int event,
-		    struct perf_trigger_attr attr)
-{
-	int set = perf_trigger_set(event, &attr), error = errno;
-
-	if (set < 0 && error == ENOTTY)
-		SKIP(return -1, "no triggers in this kernel");
-	ASSERT_LE(0, set) {
-		TH_LOG("PERF_EVENT_IOC_TRIGGER_SET: %s", strerror(error));
-	}
-	return set;
-}
-
-static bool is_readable(int set, int timeout)
-{
-	struct pollfd poll_fd = { .fd = set, .events = POLLIN };
-
-	return poll(&poll_fd, 1, timeout) == 1 && poll_fd.revents == POLLIN;
-}
-
-/*
- * What the sample that is the newest record begins with, or 0: the address of a fault,
- * or an event's id.
- */
-static __u64 newest_sample(const struct perf_overwrite *ow)
-{
-	struct perf_overwrite_walk walk;
-	struct perf_event_header *record;
-
-	perf_overwrite_begin(&walk, ow);
-	record = perf_overwrite_next(&walk, space);
-	if (!record || record->type != PERF_RECORD_SAMPLE)
-		return 0;
-	return *(__u64 *)(record + 1);
-}
 
 /*
  * A task's names are written to a buffer, as are samples of its page faults: these
@@ -138,13 +88,7 @@ static void build(struct __test_metadata *_metadata, FIXTURE_DATA(trigger) *self
 /* Exactly one fault is sampled, that of page @seq. */
 static void one_fault(FIXTURE_DATA(trigger) *self, unsigned int seq)
 {
-	if (seq % self->area.pages == 0)
-		madvise(self->area.base, self->area.pages * self->area.page_size,
-			MADV_DONTNEED);
-	ioctl(self->faults, PERF_EVENT_IOC_ENABLE);
-	asm volatile("" : : "r" (self->area.base[seq % self->area.pages *
-						 self->area.page_size]));
-	ioctl(self->faults, PERF_EVENT_IOC_DISABLE);
+	sample_fault(self->faults, &self->area, seq);
 }
 
 TEST_F(trigger, own_record_is_newest)
@@ -406,12 +350,6 @@ TEST_F(trigger, bad_attributes)
 	EXPECT_EQ(EFAULT, errno);
 }
 
-#define EXPECT_ERROR(_errno, _call) do {				\
-	errno = 0;							\
-	EXPECT_EQ(-1, _call);						\
-	EXPECT_EQ(_errno, errno);					\
-} while (0)
-
 TEST_F(trigger, bad_members)
 {
 	struct perf_event_attr counter = NAME_EVENT(1);
@@ -499,20 +437,9 @@ TEST_F(trigger, bad_members)
 /* The ioctl's pause and the trigger's are separate, and fdinfo tells them apart. */
 static bool paused_by(int fd, const char *by)
 {
-	char path[64], line[256];
-	bool found = false;
-	FILE *file;
+	const char *value = fd_info(fd, "paused-by");
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = 0;
-		if (!strncmp(line, "paused-by:\t", 11))
-			found = !strcmp(line + 11, by);
-	}
-	if (file)
-		fclose(file);
-	return found;
+	return value && !strcmp(value, by);
 }
 
 TEST_F(trigger, pause_is_separate)
