@@ -180,6 +180,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	overwrite_nested:*forward_too_large* \
 	overwrite_read:*backward* \
 	overwrite_running:* \
+	overwrite_set:overwrite_set.* \
 	overwrite_sideband:* \
 	overwrite_sizes:* \
 	overwrite_stress:* \

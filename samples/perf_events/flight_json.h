@@ -130,14 +130,14 @@ static inline void json_cpus(const struct recorder *recorder)
 {
 	printf(",\"cpus\":[");
 	for (int c = 0; c < recorder->nr_channels; c++) {
-		const struct channel *channel = &recorder->channels[c];
+		const struct perf_overwrite_span *span = &recorder->channels[c].span;
 
-		printf("%s{\"cpu\":%d", c ? "," : "", channel->cpu);
-		json_time_if("oldest", channel->oldest, channel->oldest);
-		json_time_if("newest", channel->newest, channel->newest);
-		json_time("late", late_by(recorder, channel));
-		json_number("after", channel->after);
-		json_number("dropped", channel->dropped);
+		printf("%s{\"cpu\":%d", c ? "," : "", recorder->channels[c].cpu);
+		json_time_if("oldest", span->oldest, span->oldest);
+		json_time_if("newest", span->newest, span->newest);
+		json_time("late", perf_overwrite_span_late_by(span, &recorder->cut));
+		json_number("after", span->after);
+		json_number("dropped", span->late);
 		putchar('}');
 	}
 	putchar(']');
@@ -148,7 +148,7 @@ static inline void json_trigger(const struct recorder *recorder,
 {
 	const struct entry *trigger = find_trigger(recorder, entries, nr_entries);
 	const struct perf_overwrite_cut *cut = &recorder->cut;
-	__u64 from = covered_from(recorder);
+	struct perf_overwrite_window window = covered_window(recorder);
 
 	printf("{\"type\":\"trigger\",\"came\":%s", cut->id ? "true" : "false");
 	json_text("filter", trigger ? trigger->kind->filter : NULL);
@@ -163,7 +163,7 @@ static inline void json_trigger(const struct recorder *recorder,
 	json_time("cut", cut->time);
 	json_time("until", cut->until);
 	/* The time that all CPUs cover, if there is any. */
-	json_time_if("covered_from", from, from <= cut->until);
+	json_time_if("covered_from", window.from, !perf_overwrite_window_is_empty(&window));
 	json_number("suppressed", cut->suppressed);
 	json_number("held_off", cut->held_off);
 	json_cpus(recorder);

@@ -119,9 +119,7 @@ struct channel {
 	unsigned char		*store;		/* the records of a snapshot */
 	size_t			records;
 	bool			lapped;		/* older ones were overwritten */
-	__u64			oldest, newest;	/* of a set that was stopped */
-	size_t			after;		/* the cut, */
-	size_t			dropped;	/* and later than its depth */
+	struct perf_overwrite_span span;	/* of a set that was stopped */
 };
 
 struct recorder {

@@ -3,9 +3,8 @@
  * The flight recorder's triggers: a set of all its buffers that samples of some events
  * stop (see perf_overwrite_set.h), and what the report says of that.
  *
- * The cut is a time. Other CPUs learn of it later, so that records may be later than the
- * cut and the depth: these are dropped, and counted as what came late. All CPUs cover
- * the time from the latest of their beginnings on.
+ * The cut is a time. Which records come late and are dropped, and which time all CPUs
+ * cover, perf_overwrite_set.h says.
  */
 #ifndef _SAMPLES_FLIGHT_TRIGGER_H
 #define _SAMPLES_FLIGHT_TRIGGER_H
@@ -139,83 +138,62 @@ static inline void correct_cut(struct recorder *recorder, const struct entry *en
 }
 
 /*
- * Counts what each CPU has written before and after the cut, and drops what is later
- * than its depth. The entries are in the order of time. Returns how many are left.
+ * Adds each record to the span of its CPU's buffer, and drops what is later than the
+ * depth. The entries are in the order of time. Returns how many are left.
  */
 static inline size_t cut_entries(struct recorder *recorder, const struct entry *entries,
 				 size_t nr_entries)
 {
-	const struct perf_overwrite_cut *cut = &recorder->cut;
 	size_t kept = 0;
 
 	correct_cut(recorder, entries, nr_entries);
-	for (int c = 0; c < recorder->nr_channels; c++) {
-		struct channel *channel = &recorder->channels[c];
-
-		channel->oldest = 0;
-		channel->newest = 0;
-		channel->after = 0;
-		channel->dropped = 0;
-	}
+	for (int c = 0; c < recorder->nr_channels; c++)
+		memset(&recorder->channels[c].span, 0, sizeof(recorder->channels[c].span));
 	for (size_t i = 0; i < nr_entries; i++) {
 		struct channel *channel = recorder->channels +
 					  (entries[i].channel - recorder->channels);
 
-		if (!channel->oldest)
-			channel->oldest = entries[i].time;
-		channel->newest = entries[i].time;
-		channel->after += entries[i].time > cut->time && entries[i].time <= cut->until;
-		channel->dropped += entries[i].time > cut->until;
-		kept += entries[i].time <= cut->until;
+		kept += perf_overwrite_span_add(&channel->span, &recorder->cut, entries[i].time);
 	}
 	return kept;
 }
 
 /* A buffer that wasn't filled since it was armed shows all from then on. */
-static inline __u64 covered_from(const struct recorder *recorder)
+static inline struct perf_overwrite_window covered_window(const struct recorder *recorder)
 {
-	__u64 from = recorder->since;
+	struct perf_overwrite_window window;
 
-	for (int c = 0; c < recorder->nr_channels; c++) {
-		const struct channel *channel = &recorder->channels[c];
-
-		if (channel->lapped && channel->oldest > from)
-			from = channel->oldest;
-	}
-	return from;
+	perf_overwrite_window_begin(&window, &recorder->cut, recorder->since);
+	for (int c = 0; c < recorder->nr_channels; c++)
+		if (recorder->channels[c].lapped)
+			perf_overwrite_window_narrow(&window, &recorder->channels[c].span);
+	return window;
 }
 
 static inline void print_window(const struct recorder *recorder)
 {
-	__u64 from = covered_from(recorder), until = recorder->cut.until;
+	struct perf_overwrite_window window = covered_window(recorder);
 
-	if (from > until) {
+	if (perf_overwrite_window_is_empty(&window)) {
 		printf("no time is covered by all CPUs: use a larger -m\n");
 		return;
 	}
-	print_time("all CPUs cover ", from);
-	print_time(" to ", until);
-	print_time(", ", until - from);
+	print_time("all CPUs cover ", window.from);
+	print_time(" to ", window.until);
+	print_time(", ", window.until - window.from);
 	printf(" seconds\n");
-}
-
-/* How long after the cut and the depth a CPU was stopped, as far as its records tell. */
-static inline __u64 late_by(const struct recorder *recorder, const struct channel *channel)
-{
-	__u64 until = recorder->cut.until;
-
-	return channel->newest > until ? channel->newest - until : 0;
 }
 
 static inline void print_cpus(const struct recorder *recorder)
 {
 	printf(" CPU        oldest        newest   late by us  after the cut  dropped\n");
 	for (int c = 0; c < recorder->nr_channels; c++) {
-		const struct channel *channel = &recorder->channels[c];
+		const struct perf_overwrite_span *span = &recorder->channels[c].span;
 
-		printf("%4d %13.6f %13.6f %12.1f %14zu %8zu\n", channel->cpu,
-		       channel->oldest / 1000 / 1e6, channel->newest / 1000 / 1e6,
-		       late_by(recorder, channel) / 1000.0, channel->after, channel->dropped);
+		printf("%4d %13.6f %13.6f %12.1f %14zu %8zu\n", recorder->channels[c].cpu,
+		       span->oldest / 1000 / 1e6, span->newest / 1000 / 1e6,
+		       perf_overwrite_span_late_by(span, &recorder->cut) / 1000.0, span->after,
+		       span->late);
 	}
 }
 

@@ -14,11 +14,19 @@
  *	while (!perf_overwrite_set_stopped(&set))
  *		poll(fds, perf_overwrite_set_poll(&set, fds), -1);
  *	perf_overwrite_set_read(&set, &cut);
- *	...						walk each buffer
+ *	perf_overwrite_window_begin(&window, &cut, 0);
+ *	for each buffer:
+ *		perf_overwrite_begin(&walk, &ow);
+ *		while ((record = perf_overwrite_next_until(&walk, space, &span, &cut, time_of)))
+ *			use(record);
+ *		perf_overwrite_window_narrow(&window, &span);
  *	perf_overwrite_set_arm(&set);			all run on
  *
- * Of the records in the buffers those later than cut.until are to be dropped: CPUs learn
- * of the trigger at different times.
+ * The cut is a time, and no promise that the buffers stop at one instant: CPUs learn of
+ * the trigger at different times, and may write records that are later than the cut and
+ * the depth. These come late, and are dropped. What is left of all buffers can be
+ * compared in the window that all of them cover, from the latest of their oldest records
+ * to the cut and the depth.
  *
  * Kernels with triggers stop the buffers by themselves, see linux/perf_trigger.h. On
  * others the program does it: a trigger wakes it, if that was opened with
@@ -128,6 +136,140 @@ static inline void perf_overwrite_cut_at(struct perf_overwrite_cut *cut, __u64 t
 {
 	cut->until -= cut->time - time;
 	cut->time = time;
+}
+
+/**
+ * struct perf_overwrite_span - the times of a buffer's records, when its set is stopped
+ * @oldest:	the first one that the buffer has, 0 if it has none
+ * @newest:	the last one, be it late
+ * @records:	how many count
+ * @after:	how many of these are later than the cut
+ * @late:	how many don't count, as they are later than the cut and the depth
+ *
+ * All zeroes at first. perf_overwrite_span_add() adds to it.
+ */
+struct perf_overwrite_span {
+	__u64	oldest;
+	__u64	newest;
+	size_t	records;
+	size_t	after;
+	size_t	late;
+};
+
+/**
+ * struct perf_overwrite_window - the time that all buffers of a set cover
+ * @from:	the latest of the oldest records
+ * @until:	the cut and the depth
+ */
+struct perf_overwrite_window {
+	__u64	from;
+	__u64	until;
+};
+
+/**
+ * perf_overwrite_span_add - add a record, or tell that it has to be dropped
+ * @span:	of its buffer
+ * @cut:	what has stopped the set
+ * @time:	of the record, 0 if it has none, which counts in any case
+ *
+ * Records may come in any order.
+ *
+ * Return: whether the record counts: it isn't later than the cut and the depth.
+ */
+static inline bool perf_overwrite_span_add(struct perf_overwrite_span *span,
+					   const struct perf_overwrite_cut *cut, __u64 time)
+{
+	if (time && (!span->oldest || time < span->oldest))
+		span->oldest = time;
+	if (time > span->newest)
+		span->newest = time;
+	if (time > cut->until) {
+		span->late++;
+		return false;
+	}
+	span->records++;
+	span->after += time > cut->time;
+	return true;
+}
+
+/**
+ * perf_overwrite_span_late_by - how much later than the depth a buffer was stopped
+ * @span:	of the buffer
+ * @cut:	what has stopped the set
+ *
+ * Return: the time, as far as the records tell.
+ */
+static inline __u64 perf_overwrite_span_late_by(const struct perf_overwrite_span *span,
+						const struct perf_overwrite_cut *cut)
+{
+	return span->newest > cut->until ? span->newest - cut->until : 0;
+}
+
+/**
+ * perf_overwrite_next_until - go to the next older record that counts
+ * @walk:	as of perf_overwrite_next()
+ * @space:	as of perf_overwrite_next()
+ * @span:	of the buffer, to which the record is added
+ * @cut:	what has stopped the set
+ * @time_of:	tells the time of a record, by the clock of the set, or 0
+ *
+ * Records that came late are dropped.
+ *
+ * Return: as perf_overwrite_next().
+ */
+static inline struct perf_event_header *
+perf_overwrite_next_until(struct perf_overwrite_walk *walk, void *space,
+			  struct perf_overwrite_span *span, const struct perf_overwrite_cut *cut,
+			  __u64 (*time_of)(const struct perf_event_header *header))
+{
+	struct perf_event_header *header;
+
+	do {
+		header = perf_overwrite_next(walk, space);
+	} while (header && !perf_overwrite_span_add(span, cut, time_of(header)));
+	return header;
+}
+
+/**
+ * perf_overwrite_window_begin - begin with the window of no buffer
+ * @window:	to be narrowed by each buffer
+ * @cut:	what has stopped the set
+ * @since:	when the buffers began to take records, 0 for a long time ago
+ */
+static inline void perf_overwrite_window_begin(struct perf_overwrite_window *window,
+					       const struct perf_overwrite_cut *cut, __u64 since)
+{
+	window->from = since;
+	window->until = cut->until;
+}
+
+/**
+ * perf_overwrite_window_narrow - narrow the window to what a buffer covers, too
+ * @window:	of the set
+ * @span:	of a buffer whose oldest records were overwritten
+ *
+ * A buffer that has all records since it began to take them doesn't narrow the window:
+ * it covers the time before its oldest record, too.
+ */
+static inline void perf_overwrite_window_narrow(struct perf_overwrite_window *window,
+						const struct perf_overwrite_span *span)
+{
+	/* Of no time is it known that it is covered. */
+	if (!span->oldest)
+		window->from = -1ULL;
+	else if (span->oldest > window->from)
+		window->from = span->oldest;
+}
+
+/**
+ * perf_overwrite_window_is_empty - whether there is no time that all buffers cover
+ * @window:	of the set
+ *
+ * Return: whether it is so.
+ */
+static inline bool perf_overwrite_window_is_empty(const struct perf_overwrite_window *window)
+{
+	return window->from > window->until;
 }
 
 /* What the kernel does, where it can. ENOTTY: it can't. */
