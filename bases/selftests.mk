@@ -38,6 +38,7 @@ UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
 	perf_ring_buffer.test_nested_wakeup \
 	perf_ring_buffer_pause.test_paused_after_nested \
 	perf_ring_buffer_redirect.test_redirected_sample \
+	perf_trigger.test_added_to_another \
 	perf_trigger.test_depth_by_breakpoint* \
 	perf_trigger.test_newest_by_breakpoint* \
 	perf_trigger.test_redirected_by_breakpoint*

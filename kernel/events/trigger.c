@@ -103,7 +103,7 @@ static atomic64_t perf_trigger_ids = ATOMIC64_INIT(0);
 
 /* However many works a user has queued: what is on other queues doesn't come after them. */
 struct workqueue_struct *perf_trigger_wq __ro_after_init;
-/* One after the other, see perf_trigger_release(). */
+/* Many at a time, see perf_trigger_release(). */
 static struct workqueue_struct *perf_trigger_free_wq __ro_after_init;
 
 /* How long the work sleeps for a CPU that it has asked, at first and in the end. */
@@ -298,7 +298,13 @@ int perf_output_reserve_trigger(struct perf_output_handle *handle,
 	struct perf_trigger *trigger = perf_trigger_of(event);
 	struct perf_trigger_member *m = rcu_dereference(rb->trigger);
 
+	/*
+	 * The set that was fired stays so until the caller has told it, unless it goes
+	 * away. The event may have been added to another one then, which isn't armed
+	 * before this read-side section is over.
+	 */
 	if (trigger && m && m->set == rcu_access_pointer(trigger->set) &&
+	    perf_trigger_state(m->set) == PERF_TRIGGER_FIRED &&
 	    m->set->attr.flags & PERF_TRIGGER_AT_ONCE)
 		rb_change_paused(rb, 0, RB_PAUSED_TRIGGER);
 
@@ -821,6 +827,15 @@ static struct perf_buffer *perf_trigger_unlink(struct perf_trigger_member *m)
 	return rb;
 }
 
+/*
+ * Nothing leads to a set without members and triggers but what has looked up a trigger
+ * that is gone, under RCU. It was never armed.
+ */
+static bool perf_trigger_is_empty(struct perf_trigger_set *set)
+{
+	return !set->nr_members && !READ_ONCE(set->nr_triggers);
+}
+
 /**
  * perf_trigger_free - end a set: its buffers run on, its triggers are none any more
  * @set: that nobody has a descriptor of
@@ -832,6 +847,12 @@ void perf_trigger_free(struct perf_trigger_set *set)
 	struct perf_trigger_member *m, *tmp;
 	struct perf_trigger *trigger;
 	struct perf_buffer *rb;
+
+	if (perf_trigger_is_empty(set)) {
+		put_pid(set->creator);
+		kvfree_rcu(set, rcu_head);
+		return;
+	}
 
 	/* Nobody fires it, and what is on its way comes to nothing. */
 	atomic_set(&set->state, PERF_TRIGGER_IDLE);
@@ -1414,13 +1435,14 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
 /*
  * Who made the set waits until its buffers run on. Another process may have received it
  * unasked, and a kernel thread closes what is left in a socket that nobody can receive any
- * more: neither these nor the file that they close next wait for grace periods.
+ * more: neither these nor the file that they close next wait for grace periods. How many
+ * sets wait to be freed is bounded by the buffers and events that they have.
  */
 static int perf_trigger_release(struct inode *inode, struct file *file)
 {
 	struct perf_trigger_set *set = file->private_data;
 
-	if (task_tgid(current) == set->creator) {
+	if (task_tgid(current) == set->creator || perf_trigger_is_empty(set)) {
 		perf_trigger_free(set);
 	} else {
 		/* It doesn't fire any more, though its buffers may be frozen yet. */

@@ -106,6 +106,7 @@ struct perf_trigger_set {
 	unsigned int			nr_triggers;
 	bool				was_armed;	/* written under both locks */
 	struct work_struct		free_work;
+	struct rcu_head			rcu_head;	/* of an empty one */
 	struct pid			*creator;	/* the process */
 
 	struct perf_trigger_member	*on_cpu[];	/* by rb->cpu */

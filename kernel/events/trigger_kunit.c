@@ -18,7 +18,9 @@
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
+#include <linux/pid.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 
@@ -53,6 +55,7 @@ struct trigger_test {
 	struct perf_buffer	*redirect_to;	/* or where the first one goes then */
 	bool			pause_then;	/* after that, its buffer */
 	unsigned int		behind;		/* samples that came behind a record */
+	struct perf_trigger_set	*other;		/* that the first event is added to */
 
 	/* Two CPUs that fire at the same time. */
 	atomic_t		ready;
@@ -658,6 +661,56 @@ static void test_redirected_by_breakpoint(struct kunit *test)
 	}
 	/* It is read once at least, and the flag before and after it is set. */
 	KUNIT_EXPECT_GE(test, at, p->at_flag ? 4 : 1);
+}
+/* The first event's set goes away, and the event is added to another one. */
+static void trigger_test_break_add(struct perf_event *bp, struct perf_sample_data *data,
+				   struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+
+	if (t->fired)
+		return;
+
+	t->fired = true;
+	rcu_assign_pointer(t->event[0].trigger->set, t->other);
+}
+
+/*
+ * A trigger that has fired freezes nothing of a set that it is added to before its record
+ * is reserved.
+ */
+static void test_added_to_another(struct kunit *test)
+{
+	struct perf_trigger_report report;
+	struct perf_event *bp;
+	struct trigger_test *t;
+	int ret;
+
+	kunit_needs_breakpoint(test);
+
+	t = trigger_test_set(test, trigger_at_once, true);
+	perf_trigger_leave(t->rb[0]);
+	t->rb[0]->trigger_left = false;
+	t->other = perf_trigger_alloc(&trigger_at_once, local_clock);
+	KUNIT_ASSERT_NOT_NULL(test, t->other);
+	ret = perf_trigger_join(t->other, &t->event[0], t->rb[0]);
+	trigger_test_arm(test, t);
+	t->fired = false;
+	bp = kunit_breakpoint(test, &t->event[0].rb, sizeof(t->event[0].rb), true,
+			      trigger_test_break_add, t);
+	trigger_test_sample(t, 0, 1000);
+	perf_event_release_kernel(bp);
+	rcu_assign_pointer(t->event[0].trigger->set, t->set);
+	perf_trigger_free(t->other);
+
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	KUNIT_ASSERT_TRUE(test, t->fired);
+	KUNIT_EXPECT_EQ(test, t->rb[0]->paused, 0);
+	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 1000);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+	report = trigger_test_report(t);
+	KUNIT_EXPECT_EQ(test, report.id, 100);
+	KUNIT_EXPECT_EQ(test, report.flags, PERF_TRIGGER_NO_RECORD);
 }
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */
 
@@ -1287,6 +1340,57 @@ static void test_closed_by_thread(struct kunit *test)
 	}
 }
 
+/* How many sets without buffers and triggers a thread closes. */
+#define TRIGGER_TEST_EMPTY	64
+
+struct trigger_test_closing {
+	struct perf_trigger_set	*set[TRIGGER_TEST_EMPTY];
+	struct completion	done;
+};
+
+static int trigger_test_closer_of_many(void *arg)
+{
+	struct trigger_test_closing *c = arg;
+	struct file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+	int i;
+
+	for (i = 0; file && i < TRIGGER_TEST_EMPTY; i++) {
+		file->private_data = c->set[i];
+		perf_trigger_fops.release(NULL, file);
+	}
+	kfree(file);
+	complete(&c->done);
+
+	return 0;
+}
+
+/*
+ * Nothing bounds how many sets without buffers and triggers are closed by another process.
+ * None of them waits to be freed: each had a reference to the process that made it.
+ */
+static void test_empty_closed_by_thread(struct kunit *test)
+{
+	struct trigger_test_closing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct pid *pid = task_tgid(current);
+	struct task_struct *task;
+	unsigned int before;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	before = refcount_read(&pid->count);
+	for (i = 0; i < TRIGGER_TEST_EMPTY; i++) {
+		c->set[i] = perf_trigger_alloc(&trigger_at_once, local_clock);
+		KUNIT_ASSERT_NOT_NULL(test, c->set[i]);
+	}
+	KUNIT_EXPECT_EQ(test, refcount_read(&pid->count), before + TRIGGER_TEST_EMPTY);
+
+	init_completion(&c->done);
+	task = kthread_run(trigger_test_closer_of_many, c, "trigger_close");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&c->done);
+	KUNIT_EXPECT_EQ(test, refcount_read(&pid->count), before);
+}
+
 struct trigger_test_wakes {
 	struct wait_queue_entry	entry;
 	atomic_t		count;
@@ -1545,6 +1649,7 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE_PARAM(test_newest_by_breakpoint, trigger_break_gen_params),
 	KUNIT_CASE_PARAM(test_depth_by_breakpoint, trigger_break_gen_params),
 	KUNIT_CASE_PARAM(test_redirected_by_breakpoint, trigger_redirect_gen_params),
+	KUNIT_CASE(test_added_to_another),
 #endif
 	KUNIT_CASE_PARAM(test_depth_in_bytes, trigger_depth_gen_params),
 	KUNIT_CASE(test_depth_in_time),
@@ -1553,6 +1658,7 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_asked_once),
 	KUNIT_CASE(test_members_go),
 	KUNIT_CASE(test_closed_by_thread),
+	KUNIT_CASE(test_empty_closed_by_thread),
 	KUNIT_CASE(test_leave_before_depth),
 	KUNIT_CASE(test_while_arming),
 	KUNIT_CASE(test_set_goes),

@@ -728,17 +728,19 @@ TEST_F(trigger, unprivileged)
  */
 TEST(closed_by_another)
 {
-	struct perf_event_attr names = NAME_EVENT(1);
-	int event, status, ready[2], sets[SETS];
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	int status, ready[2], events[SETS], sets[SETS];
 	pid_t pid;
 
-	event = open_event(_metadata, &names, 0, -1);
-	if (event < 0)
-		return;
 	for (int i = 0; i < SETS; i++) {
-		sets[i] = open_set(_metadata, event, at_once());
+		events[i] = open_event(_metadata, &faults, 0, -1);
+		if (events[i] < 0)
+			return;
+		sets[i] = open_set(_metadata, events[i], at_once());
 		if (sets[i] < 0)
 			return;
+		/* Nobody would wait for a set without triggers and buffers. */
+		ASSERT_EQ(0, perf_trigger_add(sets[i], events[i]));
 	}
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
 	pid = fork();
@@ -762,7 +764,8 @@ TEST(closed_by_another)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
-	ASSERT_EQ(0, close(event));
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(events[i]));
 }
 
 /*
