@@ -14,6 +14,7 @@ NO_CALLS_SKIPS = pause_cost:pause_cost.calls.*
 
 # Trees without the topic trigger have none.
 NO_TRIGGER_SKIPS = trigger:* \
+	trigger_cpus:* \
 	trigger_errors:* \
 	trigger_life:*
 
