@@ -109,7 +109,7 @@ series:
 	@scripts/write-series
 
 clean:
-	@rm -rf build
+	@scripts/clean
 
 clean-cache:
 	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/perf-overwrite"
