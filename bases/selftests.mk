@@ -176,6 +176,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	no_wakeups:*backward* \
 	overflow_filter:*backward* \
 	overflow_handler:*backward* \
+	overwrite_errors:*backward* \
 	overwrite_events:* \
 	overwrite_nested:overwrite_nested.* \
 	overwrite_nested:*backward* \
