@@ -531,7 +531,7 @@ touched_paths()
 	(cd "$ROOT" && {
 		cat series/*/*.patch bases/*/*.patch bases/*/*.diff needs/*.patch | sed -n 's|^[ +]*diff --git a/.* b/||p'
 		sed 's/#.*//; s/^[^ ]*//' series/order | tr ' ' '\n' | sed '/^$/d'
-		printf '%s\n' Makefile kernel/events arch/x86/events
+		printf '%s\n' Makefile kernel/events arch/x86/events tools/testing/selftests/perf_events
 	}) | sort -u
 }
 
@@ -540,7 +540,7 @@ compose_inputs()
 {
 	# shellcheck disable=SC2046
 	(cd "$ROOT" && {
-		cat scripts/tree scripts/apply.sh $(own_patches) needs/*.patch series/*/*.patch series/order
+		cat scripts/tree scripts/apply.sh $(own_patches) needs/*.patch series/*/*.patch series/order series/topics
 		"$ROOT/scripts/read-series" | cut -d' ' -f3- | xargs cat
 	}) | sha1sum | cut -c1-40
 }
