@@ -19,10 +19,10 @@
  *				record, then a note of it, marks its CPU's buffers,
  *				and queues the irq_work on its own CPU. All others
  *				are counted, and go on.
- *   irq_work			marks the other buffers, starts the timer.
+ *   irq_work, reached_work	marks the other buffers, starts the timer.
  *   writers of marked buffers	perf_trigger_admits(): count, and freeze the buffer
  *				when its depth is reached. The last one queues the
- *				irq_work again.
+ *				reached_work.
  *   timer			freezes what is left.
  *   work			pauses all as PERF_EVENT_IOC_PAUSE_OUTPUT does, by
  *				the same rule on which CPU may be interrupted. Where
@@ -68,7 +68,7 @@
  *      work sees it when it has seen the writer gone, see rb_has_writer(), or a grace
  *      period over.
  *   E  smp_store_release() of set->noted in perf_trigger_fired(), when the note is
- *      written, pairs with smp_load_acquire() in perf_trigger_irq_work(), which a
+ *      written, pairs with smp_load_acquire() in perf_trigger_go_on(), which a
  *      buffer that leaves may have queued before, or in an earlier generation.
  *   F  smp_mb() in perf_trigger_read(), between set->turned_away and the mutex, pairs with
  *      smp_mb() in perf_trigger_unlock(): it gets the mutex, or is woken.
@@ -347,7 +347,7 @@ static bool perf_trigger_stop(struct perf_buffer *rb)
 static void perf_trigger_reached(struct perf_trigger_member *m)
 {
 	if (atomic_xchg(&m->running, 0) && atomic_dec_and_test(&m->set->running))
-		irq_work_queue(&m->set->irq_work);
+		irq_work_queue(&m->set->reached_work);
 }
 
 static unsigned long perf_trigger_bytes(struct perf_trigger_member *m,
@@ -608,14 +608,12 @@ int perf_output_admit(struct perf_output_handle *handle,
  * Queued by the winner, and by the last buffer to reach its depth or to leave. One that
  * runs before the note is written does nothing: the winner queues another.
  */
-static void perf_trigger_irq_work(struct irq_work *irq_work)
+static void perf_trigger_go_on(struct perf_trigger_set *set)
 {
-	struct perf_trigger_set *set =
-		container_of(irq_work, struct perf_trigger_set, irq_work);
 	struct perf_trigger_member *m;
 	s64 left;
 
-	/* A thread may run this, and two at once: perf_trigger_quiesce() waits for both. */
+	/* A thread may run this. */
 	rcu_read_lock();
 	if (perf_trigger_state(set) != PERF_TRIGGER_FIRED)
 		goto unlock;
@@ -640,6 +638,20 @@ static void perf_trigger_irq_work(struct irq_work *irq_work)
 		queue_delayed_work(perf_trigger_wq, &set->work, 0);
 unlock:
 	rcu_read_unlock();
+}
+
+/*
+ * A work of its own for each of the two, which may run at the same time: irq_work_sync()
+ * waits for one run of a work.
+ */
+static void perf_trigger_irq_work(struct irq_work *irq_work)
+{
+	perf_trigger_go_on(container_of(irq_work, struct perf_trigger_set, irq_work));
+}
+
+static void perf_trigger_reached_work(struct irq_work *irq_work)
+{
+	perf_trigger_go_on(container_of(irq_work, struct perf_trigger_set, reached_work));
 }
 
 static enum hrtimer_restart perf_trigger_timer(struct hrtimer *timer)
@@ -753,6 +765,7 @@ static void perf_trigger_quiesce(struct perf_trigger_set *set)
 {
 	synchronize_rcu();
 	irq_work_sync(&set->irq_work);
+	irq_work_sync(&set->reached_work);
 	hrtimer_cancel(&set->timer);
 	cancel_delayed_work_sync(&set->work);
 }
@@ -800,6 +813,7 @@ perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void))
 	set->clock = clock;
 	set->creator = get_pid(task_tgid(current));
 	init_irq_work(&set->irq_work, perf_trigger_irq_work);
+	init_irq_work(&set->reached_work, perf_trigger_reached_work);
 	perf_hrtimer_setup(&set->timer, perf_trigger_timer);
 	INIT_DELAYED_WORK(&set->work, perf_trigger_work);
 	INIT_WORK(&set->free_work, perf_trigger_free_work);
@@ -890,9 +904,10 @@ void perf_trigger_free(struct perf_trigger_set *set)
 			ring_buffer_put(rb);
 	}
 
-	/* Writers that found rb->trigger, and the irq_work that they may have queued. */
+	/* Writers that found rb->trigger, and the work that they may have queued. */
 	synchronize_rcu();
 	irq_work_sync(&set->irq_work);
+	irq_work_sync(&set->reached_work);
 
 	list_for_each_entry_safe(m, tmp, &set->members, entry)
 		kfree(m);
@@ -1180,6 +1195,8 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	}
 	atomic_set(&set->running, 1);
 	spin_unlock(&perf_trigger_lock);
+	/* It may have been the last one. From here on nobody is, until the set has fired. */
+	irq_work_sync(&set->reached_work);
 	list_for_each_entry(m, &set->members, entry) {
 		m->started = false;
 		m->frozen = false;

@@ -90,7 +90,8 @@ struct perf_trigger_set {
 	atomic_t			running;	/* mapped, and yet to reach the depth */
 	atomic_t			marked;		/* all were, and the timer was started */
 
-	struct irq_work			irq_work;
+	struct irq_work			irq_work;	/* the winner's */
+	struct irq_work			reached_work;	/* the last buffer's */
 	struct hrtimer			timer;
 	struct delayed_work		work;
 	unsigned long			gp;		/* that the work waits for */

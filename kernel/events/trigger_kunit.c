@@ -338,7 +338,7 @@ static void test_leaves_before_note(struct kunit *test)
 
 		for (i = 0; i < TRIGGER_TEST_EVENTS; i++)
 			perf_trigger_leave(t->rb[i]);
-		irq_work_sync(&set->irq_work);
+		irq_work_sync(&set->reached_work);
 		flush_delayed_work(&set->work);
 		state = perf_trigger_state(set);
 
