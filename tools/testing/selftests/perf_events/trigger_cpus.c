@@ -247,7 +247,8 @@ static void wait_for_calls(struct __test_metadata *_metadata, FIXTURE_DATA(trigg
 	__u64 enough[MAX_CPUS];
 
 	for (int i = 0; i < self->count; i++)
-		enough[i] = __atomic_load_n(&self->sampler[i].order->made, __ATOMIC_ACQUIRE) + count;
+		enough[i] = count + __atomic_load_n(&self->sampler[i].order->made,
+						    __ATOMIC_ACQUIRE);
 	for (int i = 0; i < self->count; i++) {
 		struct sampler *s = &self->sampler[i];
 
@@ -443,7 +444,7 @@ TEST_F(trigger_cpus, frozen_under_load)
 		struct perf_overwrite_cut cut;
 
 		ASSERT_EQ(0, go_to_cpu(self->cpus[mine]));
-		/* Some meet the frozen buffers; before that, or never, all are written. */
+		/* These meet frozen buffers, but for the first time. */
 		hold_calls(_metadata, self, false);
 		wait_for_calls(_metadata, self, 1);
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));

@@ -266,7 +266,7 @@ FIXTURE_TEARDOWN(trigger_throttled)
 	close(self->names);
 }
 
-/* Until the set is frozen, or the event has lost this many more than now. */
+/* Until the set is frozen. */
 static void use_time(FIXTURE_DATA(trigger_throttled) *self, bool by_faults)
 {
 	for (unsigned int seq = 0; !is_readable(self->set, 0); seq++)
@@ -545,7 +545,7 @@ static void end_task(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_tas
 }
 
 static void add_recorded(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_task) *self,
-		       struct recorded *recorded)
+			 struct recorded *recorded)
 {
 	ASSERT_EQ(0, perf_trigger_join(self->set, recorded->names));
 	ASSERT_EQ(0, perf_trigger_add(self->set, recorded->faults));
