@@ -947,6 +947,7 @@ FIXTURE_SETUP(trigger_by)
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER);
 
 	self->set = -1;
+	self->event = -1;
 	if (variant->choose(&attr))
 		SKIP(return, "this kernel has no such events");
 	attr.exclude_kernel = 0;
@@ -954,6 +955,9 @@ FIXTURE_SETUP(trigger_by)
 	if (self->names < 0)
 		return;
 	if (map_event(_metadata, &self->ow, self->names, PAGES, false))
+		return;
+	self->set = open_set(_metadata, self->names, at_once());
+	if (self->set < 0)
 		return;
 	self->event = perf_overwrite_open(&attr, 0, -1, -1);
 	if (self->event < 0 && attr.type == PERF_TYPE_BREAKPOINT &&
@@ -965,7 +969,6 @@ FIXTURE_SETUP(trigger_by)
 		return;
 	self->id = event_id(self->event);
 	ASSERT_EQ(0, ioctl(self->event, PERF_EVENT_IOC_SET_OUTPUT, self->names));
-	self->set = open_set(_metadata, self->names, at_once());
 }
 
 FIXTURE_TEARDOWN(trigger_by)
