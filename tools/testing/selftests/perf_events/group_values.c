@@ -34,20 +34,6 @@ struct group_sample {
 	/* Behind them the raw data: its size, of 32 bits, and as many bytes. */
 };
 
-/* Reads a small file's number, or returns -1. */
-static int read_number(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	int number = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &number) != 1)
-		number = -1;
-	fclose(file);
-	return number;
-}
-
 struct function {
 	char		name[128];
 	unsigned long	size;

@@ -340,6 +340,20 @@ static inline int set_online(int cpu, bool online)
 	return ret;
 }
 
+/* Returns the number in a small file, or -1. */
+static inline int read_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int number = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
 /* The attr.config of a tracepoint's event, or -1 if tracefs doesn't show the tracepoint. */
 static inline long long tracepoint_id(const char *group, const char *name)
 {

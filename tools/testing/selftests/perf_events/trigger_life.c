@@ -127,19 +127,6 @@ TEST_F(trigger_filtered, dropped_sample_fires_nothing)
 /* The limit can't be changed where this is 0 or 100. */
 #define PERCENT_PATH	"/proc/sys/kernel/perf_cpu_time_max_percent"
 
-static int read_number(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	int number = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &number) != 1)
-		number = -1;
-	fclose(file);
-	return number;
-}
-
 /* Returns 0, or -1 with errno set. */
 static int write_number(const char *path, int number)
 {
