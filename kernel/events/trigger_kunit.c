@@ -513,6 +513,7 @@ static void test_depth_by_breakpoint(struct kunit *test)
 		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
 	}
 }
+
 /* The first event's output is directed elsewhere, and maybe its buffer paused. */
 static void trigger_test_break_redirect(struct perf_event *bp,
 					struct perf_sample_data *data,
@@ -662,6 +663,7 @@ static void test_redirected_by_breakpoint(struct kunit *test)
 	/* It is read once at least, and the flag before and after it is set. */
 	KUNIT_EXPECT_GE(test, at, p->at_flag ? 4 : 1);
 }
+
 /* The first event's set goes away, and the event is added to another one. */
 static void trigger_test_break_add(struct perf_event *bp, struct perf_sample_data *data,
 				   struct pt_regs *regs)

@@ -123,7 +123,7 @@ static inline unsigned long parse_pages(const char *text, const char *what)
 	else if (parse_amount(&at, &size) && !*at && !size.ns && size.bytes % page == 0)
 		pages = size.bytes / page;
 	if (!pages || pages & (pages - 1) || pages > INT_MAX / page)
-		die("%s: '%s' is no size of a buffer: give a power of two up to 1G, as 256K, or 64 pages",
+		die("%s: '%s' is no buffer size: give a power of two up to 1G, as 256K, or 8 pages",
 		    what, text);
 	return pages;
 }

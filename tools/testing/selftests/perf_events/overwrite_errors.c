@@ -80,15 +80,13 @@ static int set_output(int fd, long output)
 static void check_owner(struct __test_metadata *_metadata,
 			FIXTURE_DATA(overwrite_errors) *self, unsigned int writers)
 {
-	__u64 before = perf_overwrite_head(&self->ow), after;
+	__u64 before = perf_overwrite_head(&self->ow), after, written;
 	size_t bytes = write_names(0, 1, 0);
 
 	after = perf_overwrite_head(&self->ow);
-	if (self->attr.write_backward) {
-		EXPECT_EQ(writers * bytes, perf_overwrite_written(before, after));
-	} else {
-		EXPECT_EQ(writers * bytes, after - before);
-	}
+	written = self->attr.write_backward ? perf_overwrite_written(before, after) :
+					      after - before;
+	EXPECT_EQ(writers * bytes, written);
 }
 
 TEST_F(overwrite_errors, mmap)
