@@ -24,7 +24,7 @@
  *
  * The cut is a time, and no promise that the buffers stop at one instant: CPUs learn of
  * the trigger at different times, and may write records that are later than the cut and
- * the depth. These come late, and are dropped. What is left of all buffers can be
+ * the depth. A reader drops these late records. What remains of all buffers can be
  * compared in the window that all of them cover, from the latest of their oldest records
  * to the cut and the depth.
  *

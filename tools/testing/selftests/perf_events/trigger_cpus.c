@@ -2,8 +2,8 @@
 /*
  * Triggers of CPUs, while a task on each of them makes numbered system calls at full
  * speed, each of which is a record. The sample of a rarer call freezes the buffers of all
- * CPUs. What was written until then stays as it is, and all of it is accounted for: each
- * call is in the buffer, or overwritten, or counted as lost.
+ * CPUs. Nothing changes in them from then on, and the test accounts for each call: its
+ * record is in the buffer, or overwritten, or counted as lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
