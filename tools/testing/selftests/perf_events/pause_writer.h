@@ -55,20 +55,24 @@ struct pause_writer {
 	int			nr_fds;
 };
 
+static inline void writer_fault(const struct pause_writer *writer, unsigned int seq)
+{
+	fault_with_stack(&writer->area, seq, WRITER_STACK_BYTES);
+	/* A CPU that goes offline throws its tasks out. */
+	if (sched_getcpu() != writer->cpu)
+		go_to_cpu(writer->cpu);
+}
+
 static inline void writer_run(const struct pause_writer *writer)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(writer->cpu))
 		_exit(1);
-	/* Touch what will be touched, so that from here on only the area faults. */
-	fault_with_stack(&writer->area, 1, WRITER_STACK_BYTES);
+	/* Touch all that will be touched, so that from here on only the area faults. */
+	writer_fault(writer, 0);
 	raise(SIGSTOP);
-	for (unsigned int seq = 0; ; seq++) {
-		fault_with_stack(&writer->area, seq, WRITER_STACK_BYTES);
-		/* A CPU that goes offline throws its tasks out. */
-		if (sched_getcpu() != writer->cpu)
-			go_to_cpu(writer->cpu);
-	}
+	for (unsigned int seq = 0; ; seq++)
+		writer_fault(writer, seq);
 }
 
 static inline pid_t writer_events_pid(const struct pause_writer *writer)
