@@ -45,6 +45,19 @@ UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
 	perf_trigger.test_redirected_by_breakpoint*
 endif
 
+# The same goes for arm. Of the unit tests, those that need registers of user space are for x86 and arm64.
+ifeq ($(ARCH),arm)
+UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
+	perf_ring_buffer.test_nested_wakeup \
+	perf_ring_buffer.test_sample_stack* \
+	perf_ring_buffer_pause.test_paused_after_nested \
+	perf_ring_buffer_redirect.test_redirected_sample \
+	perf_trigger.test_added_to_another \
+	perf_trigger.test_depth_by_breakpoint* \
+	perf_trigger.test_newest_by_breakpoint* \
+	perf_trigger.test_redirected_by_breakpoint*
+endif
+
 # Of 32 bits: the numbers of the longest test don't fit into its arguments, and the test of long callchains makes the
 # stack's frames of 64 bits itself.
 ifeq ($(ARCH),i386)

@@ -20,7 +20,7 @@ PACKAGE=${PACKAGE:-}
 CONFIG=${CONFIG:-}
 ARCH=${ARCH:-x86_64}
 # Processors that guests can have, with a config/<ARCH>.config each.
-ARCHS='x86_64 i386 arm64 s390'
+ARCHS='x86_64 i386 arm64 arm s390'
 # The version of clang, lld and what belongs to them: Debian 12's default ones are too old.
 LLVM_VERSION=19
 
@@ -217,6 +217,7 @@ arch_packages()
 	case "$ARCH" in
 	i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
 	arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm ;;
+	arm) echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-system-arm ;;
 	s390) echo gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-system-misc ;;
 	esac
 }
@@ -321,6 +322,7 @@ use_base()
 	x86_64) SRCARCH=x86 CROSS='' ;;
 	i386) SRCARCH=x86 CROSS=i686-linux-gnu- ;;
 	arm64) SRCARCH=arm64 CROSS=aarch64-linux-gnu- ;;
+	arm) SRCARCH=arm CROSS=arm-linux-gnueabihf- ;;
 	s390) SRCARCH=s390 CROSS=s390x-linux-gnu- ;;
 	*) die "ARCH=$ARCH is none of: $ARCHS" ;;
 	esac
