@@ -15,6 +15,8 @@ ICOUNT ?=
 PROG ?=
 ARGS ?=
 ARCH ?= x86_64
+# What it may be, for help.
+ARCHS = $(shell sed -n "s/^ARCHS='\(.*\)'$$/\1/p" scripts/lib.sh)
 ONLY ?=
 CONFIG ?=
 PART ?=
@@ -65,13 +67,13 @@ help:
 	@echo 'TREE=$(TREE)  (of: stock fixes pre core post helpers onstock upto-PATCH onstock-PATCH topic-TOPIC)'
 	@echo 'KDIR=$(KDIR)  (a kernel tree to use instead of Debian'\''s source)'
 	@echo 'PACKAGE=$(PACKAGE)  (a file linux-source-*.deb to use instead of the one that apt finds)'
-	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit% x86_64 i386 arm64 arm s390,$(notdir $(basename $(wildcard config/*.config)))))'
+	@echo 'CONFIG=$(CONFIG)  (of: $(filter-out kernel kunit% $(ARCHS),$(notdir $(basename $(wildcard config/*.config)))))'
 	@echo 'PART=$(PART)  (check-all, of: '"$$(scripts/check-all -l)"')'
 	@echo 'AFTER=$(AFTER)  (run: seconds until the snapshot)'
 	@echo 'TRIGGER=$(TRIGGER)  (run: what ends the second flight, an event or: event if filter)'
 	@echo 'PROG=$(PROG) ARGS=$(ARGS)  (guest: programs, and what each is given; kselftest: programs)'
 	@echo 'CPUS=$(CPUS) TIMEOUT=$(TIMEOUT) ICOUNT=$(ICOUNT)  (guest: see scripts/guest -h)'
-	@echo 'ARCH=$(ARCH)  (kunit: x86_64, i386 or arm64; kernel, guest, kselftest, selftests-tar, check-config: of x86_64 i386 arm64 arm s390)'
+	@echo 'ARCH=$(ARCH)  (kunit: x86_64, i386 or arm64; kernel, guest, kselftest, selftests-tar, check-config: of $(ARCHS))'
 	@echo 'TOPIC=$(TOPIC)  (mails, of: '"$$(sed -n 's/^\([a-z-]*\):.*/\1/p' series/topics | grep -v '^core' | xargs)"')'
 	@echo 'REV=$(REV) VERSION=$(VERSION) CHANGES=$(CHANGES) OLD=$(OLD) SIGNOFF=$(SIGNOFF) TRAILERS=$(TRAILERS) BRANCH=$(BRANCH)'
 	@echo '    (mails: see scripts/mails -h)'
