@@ -141,12 +141,12 @@ FIXTURE_SETUP(alloc_fails)
 
 FIXTURE_TEARDOWN(alloc_fails)
 {
-	ASSERT_EQ(0, close(self->other));
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->free));
-	ASSERT_EQ(0, close(self->dummy));
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
-	ASSERT_EQ(0, close(self->nth));
+	EXPECT_EQ(0, close(self->other));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->free));
+	EXPECT_EQ(0, close(self->dummy));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, close(self->nth));
 }
 
 /* Has the allocation number @nth fail from now on, 0 for none. */

@@ -131,9 +131,9 @@ FIXTURE_SETUP(endurance)
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		ASSERT_NE(MAP_FAILED, writer->order);
 		writer->pid = fork();
-		ASSERT_LE(0, writer->pid);
 		if (!writer->pid)
 			write_on(writer->order, cpu);
+		ASSERT_LT(0, writer->pid);
 		ASSERT_EQ(writer->pid, waitpid(writer->pid, &status, WUNTRACED));
 		ASSERT_TRUE(WIFSTOPPED(status));
 
@@ -163,13 +163,13 @@ FIXTURE_TEARDOWN(endurance)
 
 		if (writer->pid > 0) {
 			kill(writer->pid, SIGKILL);
-			ASSERT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
+			EXPECT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
 		}
 		if (writer->fd > 0)
 			close(writer->fd);
 		for (unsigned int b = 0; b < writer->nr_buffers; b++) {
 			if (writer->ow[b].meta)
-				ASSERT_EQ(0, perf_overwrite_unmap(&writer->ow[b]));
+				EXPECT_EQ(0, perf_overwrite_unmap(&writer->ow[b]));
 			close(writer->holders[b]);
 		}
 	}

@@ -64,9 +64,9 @@ FIXTURE_SETUP(map_access)
 
 FIXTURE_TEARDOWN(map_access)
 {
-	ASSERT_EQ(0, close(self->mem));
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, close(self->mem));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 TEST_F(map_access, proc_mem)
@@ -124,7 +124,6 @@ TEST_F(map_access, ptrace_peek)
 	long word;
 	pid_t pid = fork();
 
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		struct perf_event_attr attr = NAME_EVENT(0);
 		int fd = perf_overwrite_open(&attr, 0, -1, -1);
@@ -141,6 +140,7 @@ TEST_F(map_access, ptrace_peek)
 		raise(SIGSTOP);
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFSTOPPED(status)) {
 		TH_LOG("status 0x%x", status);

@@ -89,9 +89,9 @@ FIXTURE_SETUP(mapping_mode)
 
 FIXTURE_TEARDOWN(mapping_mode)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->sharing));
-	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->sharing));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 /* Checks that one more name is one more record, in every mapping of the buffer. */
@@ -278,8 +278,8 @@ FIXTURE_SETUP(mapping_tail)
 
 FIXTURE_TEARDOWN(mapping_tail)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 /* The tail is that of the buffer: it counts through any mapping of a writable one. */

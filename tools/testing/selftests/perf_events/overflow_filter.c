@@ -62,9 +62,9 @@ FIXTURE_TEARDOWN(overflow_filter)
 {
 	struct filter *test = &self->test;
 
-	ASSERT_EQ(0, perf_overwrite_unmap(&test->ow));
-	ASSERT_EQ(0, close(test->fd));
-	ASSERT_EQ(0, close(test->program));
+	EXPECT_EQ(0, perf_overwrite_unmap(&test->ow));
+	EXPECT_EQ(0, close(test->fd));
+	EXPECT_EQ(0, close(test->program));
 }
 
 /* Checks that there are samples of the faults that pass, or of all. */

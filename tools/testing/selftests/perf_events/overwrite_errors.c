@@ -204,11 +204,11 @@ TEST_F(overwrite_errors, set_output_of_another)
 	EXPECT_EQ(-1, set_output(self->other, fd));
 	EXPECT_EQ(EINVAL, errno);
 	child = fork();
-	ASSERT_LE(0, child);
 	if (!child) {
 		pause();
 		_exit(0);
 	}
+	ASSERT_LT(0, child);
 	task = open_event(_metadata, &self->attr, child, -1);
 	EXPECT_LE(0, task);
 	EXPECT_EQ(-1, set_output(task, fd));

@@ -168,7 +168,6 @@ TEST_F(overwrite_events, inherited)
 
 		ASSERT_EQ(0, pipe(begin));
 		pids[child] = fork();
-		ASSERT_LE(0, pids[child]);
 		if (!pids[child]) {
 			/* Begins when the event is enabled, with nothing but faults. */
 			if (read(begin[0], &byte, 1) != 1)
@@ -177,6 +176,7 @@ TEST_F(overwrite_events, inherited)
 				make_fault(&self->area, i);
 			_exit(0);
 		}
+		ASSERT_LT(0, pids[child]);
 		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 		ASSERT_EQ(1, write(begin[1], &byte, 1));
 		ASSERT_EQ(pids[child], waitpid(pids[child], &status, 0));

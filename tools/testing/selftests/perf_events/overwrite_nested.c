@@ -174,10 +174,10 @@ FIXTURE_TEARDOWN(overwrite_nested)
 
 	__atomic_store_n(&test->writer.stop, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&test->writer.begin, true, __ATOMIC_RELEASE);
-	ASSERT_EQ(0, pthread_join(test->writer.thread, NULL));
-	ASSERT_EQ(0, perf_overwrite_unmap(&test->ow));
-	ASSERT_EQ(0, close(test->watch));
-	ASSERT_EQ(0, close(test->fault));
+	EXPECT_EQ(0, pthread_join(test->writer.thread, NULL));
+	EXPECT_EQ(0, perf_overwrite_unmap(&test->ow));
+	EXPECT_EQ(0, close(test->watch));
+	EXPECT_EQ(0, close(test->fault));
 }
 
 /* The word @offset bytes behind the head: records consist of whole ones. */
@@ -425,8 +425,8 @@ FIXTURE_TEARDOWN(nested_tight)
 {
 	struct tight *test = &self->test;
 
-	ASSERT_EQ(0, perf_overwrite_unmap(&test->ow));
-	ASSERT_EQ(0, close(test->fault));
+	EXPECT_EQ(0, perf_overwrite_unmap(&test->ow));
+	EXPECT_EQ(0, close(test->fault));
 }
 
 /*

@@ -103,10 +103,10 @@ FIXTURE_TEARDOWN(overwrite_running)
 {
 	__atomic_store_n(&self->writer.stop, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&self->writer.begin, true, __ATOMIC_RELEASE);
-	ASSERT_EQ(0, pthread_join(self->writer.thread, NULL));
+	EXPECT_EQ(0, pthread_join(self->writer.thread, NULL));
 	free(self->copy);
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 /* Whether this is record number @seq of the writer, in all its parts. */

@@ -173,9 +173,9 @@ FIXTURE_SETUP(overwrite_set)
 		ASSERT_EQ(0, perf_overwrite_set_add(&self->set, self->mine[i], &self->ow[i]));
 		ASSERT_EQ(0, ioctl(self->ow[i].fd, PERF_EVENT_IOC_ENABLE, 0));
 		self->load[i] = fork();
-		ASSERT_LE(0, self->load[i]);
 		if (!self->load[i])
 			run_load(&self->area, self->cpus[i]);
+		ASSERT_LT(0, self->load[i]);
 	}
 }
 

@@ -171,12 +171,12 @@ FIXTURE_SETUP(overwrite_stress)
 
 		writer->cpu = cpu;
 		writer->pid = fork();
-		ASSERT_LE(0, writer->pid);
 		if (!writer->pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 			write_on(&test->area, cpu);
 		}
+		ASSERT_LT(0, writer->pid);
 	} while (test->nr_writers < test->nr_channels || test->nr_writers < WRITERS_MIN);
 }
 
@@ -186,12 +186,12 @@ FIXTURE_TEARDOWN(overwrite_stress)
 
 	for (int i = 0; i < test->nr_writers; i++) {
 		kill(test->writers[i].pid, SIGKILL);
-		ASSERT_EQ(test->writers[i].pid, waitpid(test->writers[i].pid, NULL, 0));
+		EXPECT_EQ(test->writers[i].pid, waitpid(test->writers[i].pid, NULL, 0));
 	}
 	for (int c = 0; c < test->nr_channels; c++) {
-		ASSERT_EQ(0, perf_overwrite_unmap(&test->channels[c].ow));
+		EXPECT_EQ(0, perf_overwrite_unmap(&test->channels[c].ow));
 		for (int i = 0; i < EVENTS; i++)
-			ASSERT_EQ(0, close(test->channels[c].fds[i]));
+			EXPECT_EQ(0, close(test->channels[c].fds[i]));
 	}
 }
 

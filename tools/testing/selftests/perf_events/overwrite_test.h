@@ -12,6 +12,11 @@
  * The others are samples of page faults: record number n is made by touching
  * page n of an area for the first time, and carries the page's address and, if
  * it is to be large, a piece of the stack full of words of that number.
+ *
+ * What the harness knows of a case is shared by the case and all its children, and
+ * once an assertion has failed each ASSERT_*() that comes next jumps, whether it holds
+ * or not. Hence a teardown has only EXPECT_*(), or it would leave the case's children
+ * to the next one; and a child that has just been forked has none.
  */
 #ifndef _SELFTESTS_OVERWRITE_TEST_H
 #define _SELFTESTS_OVERWRITE_TEST_H

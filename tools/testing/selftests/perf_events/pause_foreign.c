@@ -120,7 +120,6 @@ FIXTURE_SETUP(pause_foreign)
 
 	/* A CPU that idles is spared by much that would interrupt it. */
 	self->busy = fork();
-	ASSERT_LE(0, self->busy);
 	if (!self->busy) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (go_to_cpu(self->cpus[1]))
@@ -129,6 +128,7 @@ FIXTURE_SETUP(pause_foreign)
 		for (;;)
 			asm volatile("");
 	}
+	ASSERT_LT(0, self->busy);
 	ASSERT_EQ(self->busy, waitpid(self->busy, NULL, WUNTRACED));
 	ASSERT_EQ(0, kill(self->busy, SIGCONT));
 }
@@ -137,12 +137,12 @@ FIXTURE_TEARDOWN(pause_foreign)
 {
 	if (self->busy > 0) {
 		/* It has been busy to the end. */
-		ASSERT_EQ(0, waitpid(self->busy, NULL, WNOHANG));
+		EXPECT_EQ(0, waitpid(self->busy, NULL, WNOHANG));
 		kill(self->busy, SIGKILL);
-		ASSERT_EQ(self->busy, waitpid(self->busy, NULL, 0));
+		EXPECT_EQ(self->busy, waitpid(self->busy, NULL, 0));
 	}
 	if (self->paranoid >= 0)
-		ASSERT_EQ(0, write_paranoid(self->paranoid));
+		EXPECT_EQ(0, write_paranoid(self->paranoid));
 }
 
 /* What the user finds out, and leaves to those that look after it. */
@@ -200,13 +200,13 @@ TEST_F(pause_foreign, interrupts_nobody)
 
 	ASSERT_NE(MAP_FAILED, findings);
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		findings->trouble = pause_as_nobody(self->cpus[0], self->cpus[1],
 						    variant->bound, findings);
 		findings->error = errno;
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
 	ASSERT_EQ(NULL, findings->trouble) {

@@ -100,8 +100,8 @@ FIXTURE_SETUP(pause_state)
 
 FIXTURE_TEARDOWN(pause_state)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
 }
 
 #define ASSERT_STATE(_fd, _paused, _lost, _pending)			\
@@ -410,9 +410,9 @@ FIXTURE_SETUP(pause_inherited)
 
 FIXTURE_TEARDOWN(pause_inherited)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->fd));
-	ASSERT_EQ(0, close(self->own));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, close(self->own));
 }
 
 TEST_F(pause_inherited, stream_of_child)
@@ -428,7 +428,6 @@ TEST_F(pause_inherited, stream_of_child)
 
 	ASSERT_NE(NULL, copy);
 	child = fork();
-	ASSERT_LE(0, child);
 	if (!child) {
 		int bad;
 
@@ -441,6 +440,7 @@ TEST_F(pause_inherited, stream_of_child)
 			make_fault(&self->area, seq);
 		_exit(bad != 0);
 	}
+	ASSERT_LT(0, child);
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	ASSERT_EQ(0, status);
 	ASSERT_EQ(0, ioctl(self->fd, PERF_EVENT_IOC_DISABLE, 0));

@@ -111,9 +111,10 @@ static pid_t start_task(struct __test_metadata *_metadata, int cpu, int from, in
 {
 	pid_t pid = fork();
 
-	ASSERT_LE(0, pid);
-	if (pid)
+	if (pid) {
+		ASSERT_LT(0, pid);
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
@@ -128,7 +129,7 @@ static void stop_task(struct __test_metadata *_metadata, pid_t *pid)
 	if (*pid <= 0)
 		return;
 	kill(*pid, SIGKILL);
-	ASSERT_EQ(*pid, waitpid(*pid, NULL, 0));
+	EXPECT_EQ(*pid, waitpid(*pid, NULL, 0));
 	*pid = 0;
 }
 
@@ -195,10 +196,10 @@ static void close_events(struct __test_metadata *_metadata,
 			 FIXTURE_DATA(pause_unseen) *self)
 {
 	if (self->ow.meta)
-		ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
+		EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
 	memset(&self->ow, 0, sizeof(self->ow));
 	while (self->nr_fds)
-		ASSERT_EQ(0, close(self->fds[--self->nr_fds]));
+		EXPECT_EQ(0, close(self->fds[--self->nr_fds]));
 }
 
 FIXTURE_SETUP(pause_unseen)

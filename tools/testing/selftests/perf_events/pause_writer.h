@@ -108,9 +108,9 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 	writer->backward = backward;
 	writer->cpu = cpu;
 	writer->pid = fork();
-	ASSERT_LE(0, writer->pid);
 	if (!writer->pid)
 		writer_run(writer);
+	ASSERT_LT(0, writer->pid);
 	ASSERT_EQ(writer->pid, waitpid(writer->pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 
@@ -173,12 +173,12 @@ static inline void writer_stop(struct __test_metadata *_metadata,
 {
 	if (writer->pid > 0) {
 		kill(writer->pid, SIGKILL);
-		ASSERT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
+		EXPECT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
 	}
 	if (writer->ow.meta)
-		ASSERT_EQ(0, perf_overwrite_unmap(&writer->ow));
+		EXPECT_EQ(0, perf_overwrite_unmap(&writer->ow));
 	for (int i = 0; i < writer->nr_fds; i++)
-		ASSERT_EQ(0, close(writer->fds[i]));
+		EXPECT_EQ(0, close(writer->fds[i]));
 }
 
 static inline __u64 writer_lost(const struct pause_writer *writer)

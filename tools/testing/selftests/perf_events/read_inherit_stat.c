@@ -218,9 +218,9 @@ static bool open_stat(struct __test_metadata *_metadata,
 static void close_stat(struct __test_metadata *_metadata,
 		       FIXTURE_DATA(read_inherit_stat) *self)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->reader.ow));
-	ASSERT_EQ(0, close(self->fd));
-	ASSERT_EQ(0, close(self->uninherited));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->reader.ow));
+	EXPECT_EQ(0, close(self->fd));
+	EXPECT_EQ(0, close(self->uninherited));
 }
 
 FIXTURE_SETUP(read_inherit_stat)
@@ -316,13 +316,13 @@ TEST_F(read_inherit_stat, cpu_offline)
 	int status, error;
 	pid_t pid = fork();
 
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		make_faults_there(&self->area, self->cpu, FAULTS, self->elsewhere);
 		raise(SIGSTOP);
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 
@@ -380,9 +380,9 @@ static pid_t start_sampler(struct __test_metadata *_metadata, struct fault_area 
 
 	/* Not inherited from here: it has nothing to do with the event itself. */
 	busy = fork();
-	ASSERT_LE(0, busy);
 	if (!busy)
 		make_faults(area, cpu, emptied);
+	ASSERT_LT(0, busy);
 	ASSERT_EQ(busy, waitpid(busy, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 	attr.sample_id_all = 1;

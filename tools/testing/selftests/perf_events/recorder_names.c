@@ -87,9 +87,9 @@ static void start_task(struct __test_metadata *_metadata, struct recording *test
 	int status;
 
 	test->tasks[task] = fork();
-	ASSERT_LE(0, test->tasks[task]);
 	if (!test->tasks[task])
 		run_task(task, test->cpu);
+	ASSERT_LT(0, test->tasks[task]);
 	ASSERT_EQ(test->tasks[task], waitpid(test->tasks[task], &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 }
@@ -116,7 +116,6 @@ static void start_recorder(struct __test_metadata *_metadata, struct recording *
 	ASSERT_EQ(0, pipe2(errors, O_CLOEXEC));
 	ASSERT_LE(PIPE_BYTES, fcntl(output[1], F_SETPIPE_SZ, PIPE_BYTES));
 	test->recorder = fork();
-	ASSERT_LE(0, test->recorder);
 	if (!test->recorder) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(output[1], STDOUT_FILENO);
@@ -125,6 +124,7 @@ static void start_recorder(struct __test_metadata *_metadata, struct recording *
 		      "raw_syscalls:sys_enter", NULL);
 		_exit(127);
 	}
+	ASSERT_LT(0, test->recorder);
 	ASSERT_EQ(0, close(output[1]));
 	ASSERT_EQ(0, close(errors[1]));
 	test->output = output[0];
@@ -166,14 +166,14 @@ FIXTURE_TEARDOWN(recorder_names)
 	for (int task = 0; task < TASKS; task++) {
 		if (test->tasks[task] > 0) {
 			kill(test->tasks[task], SIGKILL);
-			ASSERT_EQ(test->tasks[task], waitpid(test->tasks[task], NULL, 0));
+			EXPECT_EQ(test->tasks[task], waitpid(test->tasks[task], NULL, 0));
 		}
 	}
 	if (test->recorder > 0) {
 		kill(test->recorder, SIGKILL);
-		ASSERT_EQ(test->recorder, waitpid(test->recorder, NULL, 0));
-		ASSERT_EQ(0, close(test->output));
-		ASSERT_EQ(0, close(test->errors));
+		EXPECT_EQ(test->recorder, waitpid(test->recorder, NULL, 0));
+		EXPECT_EQ(0, close(test->output));
+		EXPECT_EQ(0, close(test->errors));
 	}
 }
 

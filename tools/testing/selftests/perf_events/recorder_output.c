@@ -142,18 +142,18 @@ FIXTURE_SETUP(recorder_output)
 	if (tracepoint_id("raw_syscalls", "sys_enter") < 0)
 		SKIP(return, "no tracefs, or no tracepoints of system calls");
 	self->noise = fork();
-	ASSERT_LE(0, self->noise);
 	if (!self->noise) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			make_calls((void *)NUMBER(MAIN));
 	}
+	ASSERT_LT(0, self->noise);
 	if (variant->command)
 		return;
 	self->task = fork();
-	ASSERT_LE(0, self->task);
 	if (!self->task)
 		run_task(true);
+	ASSERT_LT(0, self->task);
 	ASSERT_EQ(self->task, waitpid(self->task, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 }

@@ -22,7 +22,6 @@ static inline pid_t run_recorder(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, pipe2(pipes[0], O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(pipes[1], O_CLOEXEC));
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(pipes[0][1], STDOUT_FILENO);
@@ -30,6 +29,7 @@ static inline pid_t run_recorder(struct __test_metadata *_metadata,
 		execv(RECORDER, (char * const *)arguments);
 		_exit(127);
 	}
+	ASSERT_LT(0, pid);
 	close(pipes[0][1]);
 	close(pipes[1][1]);
 	*output = pipes[0][0];

@@ -136,15 +136,15 @@ FIXTURE_SETUP(recorder_trigger)
 	self->count = allowed_cpus(self->cpus, MAX_CPUS);
 	ASSERT_LT(0, self->count);
 	self->task = fork();
-	ASSERT_LE(0, self->task);
 	if (!self->task)
 		run_task(self->cpus[0]);
+	ASSERT_LT(0, self->task);
 	wait_for_task(_metadata, self);
 	for (int i = 1; i < self->count; i++) {
 		self->load[i] = fork();
-		ASSERT_LE(0, self->load[i]);
 		if (!self->load[i])
 			run_load(self->cpus[i]);
+		ASSERT_LT(0, self->load[i]);
 	}
 }
 

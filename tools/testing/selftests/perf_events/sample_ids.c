@@ -110,7 +110,7 @@ FIXTURE_SETUP(sample_ids)
 
 FIXTURE_TEARDOWN(sample_ids)
 {
-	ASSERT_EQ(0, munmap(self->report, sizeof(*self->report)));
+	EXPECT_EQ(0, munmap(self->report, sizeof(*self->report)));
 }
 
 TEST_F(sample_ids, of_a_thread)
@@ -144,11 +144,11 @@ TEST_F(sample_ids, seen_from_within_a_namespace)
 	if (!new_pid_namespace(_metadata))
 		return;
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		report_of_thread(report);
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
 
@@ -173,12 +173,12 @@ TEST_F(sample_ids, seen_from_around_a_namespace)
 		return;
 	ASSERT_EQ(0, pipe(go));
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		report->own.pid = getpid();
 		report->error = read(go[0], &byte, 1) == 1 ? fault_once() : -EPIPE;
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 
 	fd = open_event(_metadata, &attr, pid, -1);
 	ASSERT_LE(0, fd);

@@ -103,8 +103,8 @@ FIXTURE_SETUP(set_output_inherit)
 
 FIXTURE_TEARDOWN(set_output_inherit)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->owner));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->owner));
 }
 
 /* Checks that one more name of this task makes @records more records. */
@@ -138,11 +138,11 @@ static void check_child(struct __test_metadata *_metadata, const struct perf_ove
 	pid_t pid;
 
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		write_names(seq, 1, 0);
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
 
@@ -351,9 +351,9 @@ static bool open_shared(struct __test_metadata *_metadata,
 static void close_shared(struct __test_metadata *_metadata,
 			 FIXTURE_DATA(set_output_shared) *self)
 {
-	ASSERT_EQ(0, close(self->event));
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->owner));
+	EXPECT_EQ(0, close(self->event));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->owner));
 }
 
 FIXTURE_SETUP(set_output_shared)
@@ -539,7 +539,6 @@ TEST_F(set_output_shared, nobody_meets)
 		struct child *child = &self->children[i];
 
 		child->pid = fork();
-		ASSERT_LE(0, child->pid);
 		if (!child->pid) {
 			if (go_to_cpu(child->cpu))
 				_exit(1);
@@ -549,6 +548,7 @@ TEST_F(set_output_shared, nobody_meets)
 				make_fault(&self->area, seq);
 			_exit(0);
 		}
+		ASSERT_LT(0, child->pid);
 		wait_for_child(_metadata, child->pid);
 	}
 	check_shared(_metadata, &self->ow, variant->backward, &self->area, self->event,

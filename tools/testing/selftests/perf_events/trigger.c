@@ -505,7 +505,6 @@ TEST_F(trigger, fired_by_child)
 
 		ASSERT_EQ(0, pipe(go));
 		pid = fork();
-		ASSERT_LE(0, pid);
 		if (!pid) {
 			char byte;
 
@@ -517,6 +516,7 @@ TEST_F(trigger, fired_by_child)
 			*(volatile unsigned char *)self->area.base;
 			_exit(0);
 		}
+		ASSERT_LT(0, pid);
 		if (!late) {
 			ASSERT_EQ(0, perf_trigger_add(self->set, event));
 			ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
@@ -563,7 +563,6 @@ TEST_F(trigger, unmapped_by_two)
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 
 		pid = fork();
-		ASSERT_LE(0, pid);
 		if (!pid) {
 			/* What is mapped isn't inherited. */
 			if (perf_overwrite_map(&mine, event, 1, false) ||
@@ -572,6 +571,7 @@ TEST_F(trigger, unmapped_by_two)
 			perf_overwrite_unmap(&mine);
 			_exit(0);
 		}
+		ASSERT_LT(0, pid);
 		ASSERT_EQ(1, read(done[0], &byte, 1));
 		ASSERT_EQ(1, write(go[1], "", 1));
 		ASSERT_EQ(0, perf_overwrite_unmap(&ow));
@@ -677,7 +677,6 @@ TEST_F(trigger, unprivileged)
 	pid_t pid;
 
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		FIXTURE_DATA(trigger) one = { .area = self->area };
 		struct perf_event_attr names = NAME_EVENT(1);
@@ -711,6 +710,7 @@ TEST_F(trigger, unprivileged)
 		}
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	if (WEXITSTATUS(status) == KSFT_SKIP)
@@ -740,7 +740,6 @@ TEST(closed_by_another)
 	}
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		struct rusage before, after;
 		char byte;
@@ -754,6 +753,7 @@ TEST(closed_by_another)
 			_exit(3);
 		_exit(after.ru_nvcsw - before.ru_nvcsw < SETS ? 0 : 4);
 	}
+	ASSERT_LT(0, pid);
 	for (int i = 0; i < SETS; i++)
 		ASSERT_EQ(0, close(sets[i]));
 	ASSERT_EQ(1, write(ready[1], "x", 1));

@@ -166,9 +166,9 @@ FIXTURE_SETUP(trigger_cpus)
 		s->order = &orders[i];
 		s->order->hold = true;
 		s->load = fork();
-		ASSERT_LE(0, s->load);
 		if (!s->load)
 			make_calls(s->order, self->cpus[i]);
+		ASSERT_LT(0, s->load);
 		set_filter(_metadata, s->all, __NR_getppid, s->load);
 		set_filter(_metadata, s->rare, __NR_getpriority, getpid());
 	}

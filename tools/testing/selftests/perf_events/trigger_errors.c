@@ -252,9 +252,10 @@ static pid_t start_interrupting(struct __test_metadata *_metadata, int count, in
 {
 	pid_t parent = getpid(), pid = fork();
 
-	ASSERT_LE(0, pid);
-	if (pid)
+	if (pid) {
+		ASSERT_LT(0, pid);
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < count; i++) {
 		wait_for_sleep(parent, 'S');
@@ -374,11 +375,11 @@ static void check_killed(struct __test_metadata *_metadata, int set, unsigned lo
 	pid_t pid;
 
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		ioctl(set, call, arg);
 		_exit(0);
 	}
+	ASSERT_LT(0, pid);
 	while (task_state(pid) != 'D') {
 		ASSERT_TRUE(is_alive(pid)) {
 			TH_LOG("the call doesn't wait");
@@ -445,13 +446,13 @@ TEST_F(trigger_errors, fired_at_any_time)
 	EXPECT_ERROR(EINVAL, perf_trigger_fire(self->set));
 	freeze(_metadata, self);
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		while (!perf_trigger_fire(self->set) || errno == EALREADY)
 			;
 		_exit(errno);
 	}
+	ASSERT_LT(0, pid);
 	for (int i = 0; i < FIRE_ROUNDS && is_alive(pid); i++) {
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 		/* That process fires it. */

@@ -481,7 +481,6 @@ static void start_task(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_t
 	ASSERT_EQ(0, pipe(orders));
 	ASSERT_EQ(0, pipe(answers));
 	self->pid = fork();
-	ASSERT_LE(0, self->pid);
 	if (!self->pid) {
 		close(orders[1]);
 		close(answers[0]);
@@ -491,6 +490,7 @@ static void start_task(struct __test_metadata *_metadata, FIXTURE_DATA(trigger_t
 			prepare(self);
 		task_obeys(&self->side);
 	}
+	ASSERT_LT(0, self->pid);
 	close(orders[0]);
 	close(answers[1]);
 	self->orders = orders[1];

@@ -130,9 +130,9 @@ FIXTURE_SETUP(user_page)
 
 FIXTURE_TEARDOWN(user_page)
 {
-	ASSERT_EQ(0, perf_overwrite_unmap(&self->ow));
-	ASSERT_EQ(0, close(self->own));
-	ASSERT_EQ(0, close(self->other));
+	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
+	EXPECT_EQ(0, close(self->own));
+	EXPECT_EQ(0, close(self->other));
 }
 
 /* Mapping shows the event as it is, not as it will be some time. */
