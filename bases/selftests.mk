@@ -51,6 +51,10 @@ endif
 # Those that need registers of user space are for x86 and arm64.
 ifeq ($(ARCH),arm)
 UNIT_SKIPS += perf_ring_buffer.test_sample_stack*
+# No uprobes in Thumb code, which programs are, and no breakpoint by which these tests fire.
+ARCH_SKIPS = trigger:trigger_by.kernel_breakpoint.*
+ARCH_FAILS = trigger:trigger_by.uprobe.* \
+	trigger:trigger_by.watchpoint.*
 endif
 
 # Of 32 bits: the numbers of the longest test don't fit into its arguments, and the test of long callchains makes the
