@@ -186,12 +186,6 @@ static __u64 word_at(const struct perf_overwrite *ow, __u64 head, size_t offset)
 	return *(const __u64 *)(ow->data + ((head + offset) & (ow->size - 1)));
 }
 
-static bool is_other(const struct perf_event_header *header)
-{
-	return header->type == PERF_RECORD_THROTTLE ||
-	       header->type == PERF_RECORD_UNTHROTTLE;
-}
-
 /* Whether the end of a record belongs to the address that is at its front. */
 static bool is_end(__u64 addr, __u64 last_word, __u64 used, const struct fault_area *area)
 {
@@ -217,7 +211,7 @@ static void glance(struct __test_metadata *_metadata, struct nested *test, __u64
 		id = word_at(ow, head, offset + offsetof(struct sample, id));
 		memcpy(&header, &word, sizeof(header));
 		if (header.size < sizeof(header) ||
-		    (!is_other(&header) && id != test->watch_id))
+		    (!is_of_throttling(&header) && id != test->watch_id))
 			break;
 		offset += header.size;
 		/* Never, but this has to end whatever the memory holds. */
@@ -263,7 +257,7 @@ static void look(struct __test_metadata *_metadata, struct nested *test, __u64 h
 		return;
 
 	while (perf_overwrite_next(&walk, space)) {
-		if (is_other(&sample->header))
+		if (is_of_throttling(&sample->header))
 			continue;
 		ASSERT_EQ(PERF_RECORD_SAMPLE, sample->header.type);
 		if (sample->id == test->watch_id) {

@@ -55,6 +55,19 @@ struct lost_record {
 	__u64				id, lost;
 };
 
+/* What perf_log_throttle() writes. */
+struct throttle_record {
+	struct perf_event_header	header;
+	__u64				time, id, stream_id;
+};
+
+/* Any event may have these, where ticks come late or not at all. */
+static inline bool is_of_throttling(const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_THROTTLE ||
+	       header->type == PERF_RECORD_UNTHROTTLE;
+}
+
 /* What a read() of an event returns for NAME_EVENT's read_format. */
 struct event_counts {
 	__u64	value, id, lost;

@@ -228,6 +228,8 @@ static inline bool writer_made(const struct pause_writer *writer,
 
 	if (header->type == PERF_RECORD_LOST)
 		return header->size == sizeof(struct lost_record);
+	if (is_of_throttling(header))
+		return header->size == sizeof(struct throttle_record);
 	if (header->type != PERF_RECORD_SAMPLE)
 		return false;
 	if (header->size == sizeof(struct writer_tick))

@@ -141,12 +141,6 @@ static int write_number(const char *path, int number)
 	return ret;
 }
 
-/* What perf_log_throttle() writes. */
-struct throttle_record {
-	struct perf_event_header	header;
-	__u64				time, id, stream_id;
-};
-
 FIXTURE(trigger_throttled)
 {
 	struct perf_overwrite	ow;
