@@ -161,10 +161,7 @@ FIXTURE_TEARDOWN(endurance)
 	for (int i = 0; i < WRITERS; i++) {
 		struct writer *writer = &self->writers[i];
 
-		if (writer->pid > 0) {
-			kill(writer->pid, SIGKILL);
-			EXPECT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
-		}
+		stop_child(_metadata, writer->pid);
 		if (writer->fd > 0)
 			close(writer->fd);
 		for (unsigned int b = 0; b < writer->nr_buffers; b++) {

@@ -147,10 +147,7 @@ FIXTURE_SETUP(lossless)
 
 FIXTURE_TEARDOWN(lossless)
 {
-	if (self->pid > 0) {
-		kill(self->pid, SIGKILL);
-		EXPECT_EQ(self->pid, waitpid(self->pid, NULL, 0));
-	}
+	stop_child(_metadata, self->pid);
 	for (int i = 0; i < EVENTS; i++)
 		close(self->fds[i]);
 	for (int i = 0; i < 2; i++) {

@@ -184,10 +184,8 @@ FIXTURE_TEARDOWN(overwrite_stress)
 {
 	struct stress *test = &self->test;
 
-	for (int i = 0; i < test->nr_writers; i++) {
-		kill(test->writers[i].pid, SIGKILL);
-		EXPECT_EQ(test->writers[i].pid, waitpid(test->writers[i].pid, NULL, 0));
-	}
+	for (int i = 0; i < test->nr_writers; i++)
+		stop_child(_metadata, test->writers[i].pid);
 	for (int c = 0; c < test->nr_channels; c++) {
 		EXPECT_EQ(0, perf_overwrite_unmap(&test->channels[c].ow));
 		for (int i = 0; i < EVENTS; i++)

@@ -23,6 +23,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -113,6 +114,15 @@ static inline int open_event(struct __test_metadata *_metadata,
 		TH_LOG("perf_event_open: %s", strerror(error));
 	}
 	return fd;
+}
+
+/* Ends a child, if there is one. For teardowns, too. */
+static inline void stop_child(struct __test_metadata *_metadata, pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
 }
 
 /*

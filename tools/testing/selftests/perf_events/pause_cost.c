@@ -157,8 +157,7 @@ FIXTURE_TEARDOWN(pause_cost)
 		if (test->busy[i] > 0) {
 			/* It has been busy to the end. */
 			EXPECT_EQ(0, waitpid(test->busy[i], NULL, WNOHANG));
-			kill(test->busy[i], SIGKILL);
-			EXPECT_EQ(test->busy[i], waitpid(test->busy[i], NULL, 0));
+			stop_child(_metadata, test->busy[i]);
 		}
 		if (test->calls[i] > 0)
 			EXPECT_EQ(0, close(test->calls[i]));

@@ -138,8 +138,7 @@ FIXTURE_TEARDOWN(pause_foreign)
 	if (self->busy > 0) {
 		/* It has been busy to the end. */
 		EXPECT_EQ(0, waitpid(self->busy, NULL, WNOHANG));
-		kill(self->busy, SIGKILL);
-		EXPECT_EQ(self->busy, waitpid(self->busy, NULL, 0));
+		stop_child(_metadata, self->busy);
 	}
 	if (self->paranoid >= 0)
 		EXPECT_EQ(0, write_paranoid(self->paranoid));

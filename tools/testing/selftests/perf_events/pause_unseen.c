@@ -124,15 +124,6 @@ static pid_t start_task(struct __test_metadata *_metadata, int cpu, int from, in
 	return -1;
 }
 
-static void stop_task(struct __test_metadata *_metadata, pid_t *pid)
-{
-	if (*pid <= 0)
-		return;
-	kill(*pid, SIGKILL);
-	EXPECT_EQ(*pid, waitpid(*pid, NULL, 0));
-	*pid = 0;
-}
-
 static struct perf_event_attr attr_of(enum maker maker)
 {
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_STACK_USER);
@@ -215,8 +206,8 @@ FIXTURE_SETUP(pause_unseen)
 
 FIXTURE_TEARDOWN(pause_unseen)
 {
-	stop_task(_metadata, &self->task);
-	stop_task(_metadata, &self->partner);
+	stop_child(_metadata, self->task);
+	stop_child(_metadata, self->partner);
 	close_events(_metadata, self);
 	free(self->copy);
 }

@@ -171,10 +171,7 @@ static inline bool writer_renew_events(struct pause_writer *writer)
 static inline void writer_stop(struct __test_metadata *_metadata,
 			       struct pause_writer *writer)
 {
-	if (writer->pid > 0) {
-		kill(writer->pid, SIGKILL);
-		EXPECT_EQ(writer->pid, waitpid(writer->pid, NULL, 0));
-	}
+	stop_child(_metadata, writer->pid);
 	if (writer->ow.meta)
 		EXPECT_EQ(0, perf_overwrite_unmap(&writer->ow));
 	for (int i = 0; i < writer->nr_fds; i++)

@@ -459,8 +459,7 @@ static struct told run_storm(struct __test_metadata *_metadata,
 					told.tasks++;
 				break;
 			default:
-				ASSERT_TRUE(record->type == PERF_RECORD_THROTTLE ||
-					    record->type == PERF_RECORD_UNTHROTTLE) {
+				ASSERT_TRUE(is_of_throttling(record)) {
 					TH_LOG("a record of type %u, size %u", record->type,
 					       record->size);
 				}

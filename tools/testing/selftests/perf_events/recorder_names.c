@@ -163,15 +163,10 @@ FIXTURE_TEARDOWN(recorder_names)
 {
 	struct recording *test = &self->test;
 
-	for (int task = 0; task < TASKS; task++) {
-		if (test->tasks[task] > 0) {
-			kill(test->tasks[task], SIGKILL);
-			EXPECT_EQ(test->tasks[task], waitpid(test->tasks[task], NULL, 0));
-		}
-	}
+	for (int task = 0; task < TASKS; task++)
+		stop_child(_metadata, test->tasks[task]);
+	stop_child(_metadata, test->recorder);
 	if (test->recorder > 0) {
-		kill(test->recorder, SIGKILL);
-		EXPECT_EQ(test->recorder, waitpid(test->recorder, NULL, 0));
 		EXPECT_EQ(0, close(test->output));
 		EXPECT_EQ(0, close(test->errors));
 	}

@@ -272,8 +272,7 @@ static unsigned int count_throttled(FIXTURE_DATA(trigger_throttled) *self, __u64
 	while (perf_overwrite_next(&walk, space)) {
 		bool throttled = record->header.type == PERF_RECORD_THROTTLE;
 
-		if ((!throttled && record->header.type != PERF_RECORD_UNTHROTTLE) ||
-		    record->id != self->clock_id)
+		if (!is_of_throttling(&record->header) || record->id != self->clock_id)
 			continue;
 		if (newest)
 			*still = throttled;
