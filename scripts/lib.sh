@@ -192,6 +192,12 @@ configs()
 	done)
 }
 
+# fault_configs: those of them that look for faults. The others measure.
+fault_configs()
+{
+	configs | sed 's/bench //; s/gcov //'
+}
+
 # config_lines FIELD: what the fragment of CONFIG says in lines `# <field>: ...`.
 config_lines()
 {
