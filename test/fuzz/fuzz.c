@@ -410,7 +410,7 @@ static bool step_map(struct random *r)
 		done = true;
 		if (ow.size != s->ow.size)
 			violation("a buffer of %zu bytes was mapped with %zu", s->ow.size, ow.size);
-		if (writable && fdinfo(s->fd, "output-overwrite:") == 1)
+		if (ow.size && writable && fdinfo(s->fd, "output-overwrite:") == 1)
 			violation("an overwritable buffer got a writable mapping");
 		perf_overwrite_unmap(&ow);
 	}
@@ -534,7 +534,8 @@ static bool step_mprotect(struct random *r)
 		s->writable = false;
 	} else if (!mprotect(s->ow.meta, size, PROT_READ | PROT_WRITE)) {
 		done = true;
-		if (s->fd >= 0 && fdinfo(s->fd, "output-overwrite:") == 1)
+		/* Without data there is nothing to protect. */
+		if (s->ow.size && s->fd >= 0 && fdinfo(s->fd, "output-overwrite:") == 1)
 			violation("the mapping of an overwritable buffer was made writable");
 		s->writable = true;
 	}
