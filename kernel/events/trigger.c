@@ -103,8 +103,7 @@ static atomic64_t perf_trigger_ids = ATOMIC64_INIT(0);
 
 /* However many works a user has queued: what is on other queues doesn't come after them. */
 struct workqueue_struct *perf_trigger_wq __ro_after_init;
-/* Many at a time, see perf_trigger_release(). */
-static struct workqueue_struct *perf_trigger_free_wq __ro_after_init;
+struct workqueue_struct *perf_trigger_free_wq __ro_after_init;
 
 /* How long the work sleeps for a CPU that it has asked, at first and in the end. */
 #define PERF_TRIGGER_SLEEP_US		20
@@ -222,17 +221,23 @@ static int rb_trigger_freeze(struct perf_buffer *rb, bool over)
 	return ret;
 }
 
+/* The end of a trigger's pause, and of the caller's lock of rb->pause_mutex. */
+static void rb_trigger_thaw_unlock(struct perf_buffer *rb)
+{
+	__rb_resume(rb, RB_PAUSED_TRIGGER | RB_LOOK);
+	mutex_unlock(&rb->pause_mutex);
+}
+
 /**
  * rb_trigger_thaw - let a buffer run on that a trigger has frozen, or is about to
  * @rb: the buffer, to which the caller holds a reference
  *
- * Context: process, may sleep.
+ * Context: process, may sleep, for as long as others pause the buffer.
  */
 void rb_trigger_thaw(struct perf_buffer *rb)
 {
 	mutex_lock(&rb->pause_mutex);
-	__rb_resume(rb, RB_PAUSED_TRIGGER | RB_LOOK);
-	mutex_unlock(&rb->pause_mutex);
+	rb_trigger_thaw_unlock(rb);
 }
 
 /**
@@ -719,7 +724,8 @@ static int perf_trigger_freeze(struct perf_trigger_set *set)
 
 /*
  * It doesn't wait for grace periods, but comes again: the queue runs so many works at a
- * time, and thousands of sets that wait would hold up those of other users.
+ * time, and thousands of sets that wait would hold up those of other users. Nor does it
+ * look at all buffers each time, of which there may be thousands.
  */
 static void perf_trigger_work(struct work_struct *work)
 {
@@ -731,6 +737,11 @@ static void perf_trigger_work(struct work_struct *work)
 
 	if (PERF_TRIGGER_STATE(word) != PERF_TRIGGER_FIRED)
 		return;
+
+	if (set->rests && !poll_state_synchronize_rcu(set->gp)) {
+		queue_delayed_work(perf_trigger_wq, &set->work, 1);
+		return;
+	}
 
 	hrtimer_cancel(&set->timer);
 
@@ -750,6 +761,8 @@ static void perf_trigger_work(struct work_struct *work)
 			set->gp = start_poll_synchronize_rcu();
 			set->waits = true;
 		}
+		/* A CPU that was asked may have answered by then. */
+		set->rests = ret == -EAGAIN;
 		queue_delayed_work(perf_trigger_wq, &set->work, 1);
 		return;
 	}
@@ -760,14 +773,20 @@ static void perf_trigger_work(struct work_struct *work)
 	wake_up_all(&set->waitq);
 }
 
-/* Wait for all that perf_trigger_take() may have led to. See above. */
-static void perf_trigger_quiesce(struct perf_trigger_set *set)
+/* Behind a grace period: wait for what was queued by then. See above. */
+static void perf_trigger_drain(struct perf_trigger_set *set)
 {
-	synchronize_rcu();
 	irq_work_sync(&set->irq_work);
 	irq_work_sync(&set->reached_work);
 	hrtimer_cancel(&set->timer);
 	cancel_delayed_work_sync(&set->work);
+}
+
+/* Wait for all that perf_trigger_take() may have led to. */
+static void perf_trigger_quiesce(struct perf_trigger_set *set)
+{
+	synchronize_rcu();
+	perf_trigger_drain(set);
 }
 
 /*
@@ -784,10 +803,7 @@ static void perf_trigger_unlock(struct perf_trigger_set *set)
 	}
 }
 
-static void perf_trigger_free_work(struct work_struct *work)
-{
-	perf_trigger_free(container_of(work, struct perf_trigger_set, free_work));
-}
+static void perf_trigger_free_work(struct work_struct *work);
 
 /**
  * perf_trigger_alloc - make a set
@@ -816,7 +832,7 @@ perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void))
 	init_irq_work(&set->reached_work, perf_trigger_reached_work);
 	perf_hrtimer_setup(&set->timer, perf_trigger_timer);
 	INIT_DELAYED_WORK(&set->work, perf_trigger_work);
-	INIT_WORK(&set->free_work, perf_trigger_free_work);
+	INIT_RCU_WORK(&set->free_work, perf_trigger_free_work);
 	init_waitqueue_head(&set->waitq);
 	mutex_init(&set->mutex);
 	INIT_LIST_HEAD(&set->members);
@@ -850,25 +866,11 @@ static bool perf_trigger_is_empty(struct perf_trigger_set *set)
 	return !set->nr_members && !READ_ONCE(set->nr_triggers);
 }
 
-/**
- * perf_trigger_free - end a set: its buffers run on, its triggers are none any more
- * @set: that nobody has a descriptor of
- *
- * Context: process, may sleep. Triggers may be about to fire.
- */
-void perf_trigger_free(struct perf_trigger_set *set)
+/* Nobody fires the set from here on, and what is on its way comes to nothing. */
+static void perf_trigger_disarm(struct perf_trigger_set *set)
 {
-	struct perf_trigger_member *m, *tmp;
 	struct perf_trigger *trigger;
-	struct perf_buffer *rb;
 
-	if (perf_trigger_is_empty(set)) {
-		put_pid(set->creator);
-		kvfree_rcu(set, rcu_head);
-		return;
-	}
-
-	/* Nobody fires it, and what is on its way comes to nothing. */
 	atomic_set(&set->state, PERF_TRIGGER_IDLE);
 
 	spin_lock(&perf_trigger_lock);
@@ -880,32 +882,57 @@ void perf_trigger_free(struct perf_trigger_set *set)
 		cond_resched_lock(&perf_trigger_lock);
 	}
 	spin_unlock(&perf_trigger_lock);
+}
 
-	/* What was never armed has nothing running. */
-	if (set->was_armed) {
-		perf_trigger_quiesce(set);
+/*
+ * Have @rb run on. Nobody but we changes what this undoes, but for writers that reach a
+ * depth. False if somebody pauses it, and the caller doesn't want to @wait for that.
+ */
+static bool perf_trigger_thaw(struct perf_buffer *rb, bool wait)
+{
+	if (wait)
+		mutex_lock(&rb->pause_mutex);
+	else if (!mutex_trylock(&rb->pause_mutex))
+		return false;
 
-		/* Nobody but we changes these bits, but for writers that reach a depth. */
-		list_for_each_entry(m, &set->members, entry) {
-			rb = perf_trigger_get(m);
-			if (!rb)
-				continue;
-			rb_trigger_thaw(rb);
-			ring_buffer_put(rb);
-			cond_resched();
-		}
-	}
+	rb_trigger_thaw_unlock(rb);
+
+	return true;
+}
+
+/* Have the buffers run on, and forget them. False if that isn't done yet, without @wait. */
+static bool perf_trigger_let_go(struct perf_trigger_set *set, bool wait)
+{
+	struct perf_trigger_member *m;
+	struct perf_buffer *rb, *linked;
+	bool all = true;
 
 	list_for_each_entry(m, &set->members, entry) {
-		spin_lock(&perf_trigger_lock);
-		rb = perf_trigger_unlink(m);
-		spin_unlock(&perf_trigger_lock);
-		if (rb)
-			ring_buffer_put(rb);
+		rb = perf_trigger_get(m);
+		if (!rb)
+			continue;
+		/* What was never armed was never frozen. */
+		if (set->was_armed && !perf_trigger_thaw(rb, wait)) {
+			all = false;
+		} else {
+			spin_lock(&perf_trigger_lock);
+			linked = perf_trigger_unlink(m);
+			spin_unlock(&perf_trigger_lock);
+			if (linked)
+				ring_buffer_put(linked);
+		}
+		ring_buffer_put(rb);
+		cond_resched();
 	}
 
-	/* Writers that found rb->trigger, and the work that they may have queued. */
-	synchronize_rcu();
+	return all;
+}
+
+/* Behind a grace period: what found rb->trigger may have queued works yet. */
+static void perf_trigger_destroy(struct perf_trigger_set *set)
+{
+	struct perf_trigger_member *m, *tmp;
+
 	irq_work_sync(&set->irq_work);
 	irq_work_sync(&set->reached_work);
 
@@ -913,6 +940,54 @@ void perf_trigger_free(struct perf_trigger_set *set)
 		kfree(m);
 	put_pid(set->creator);
 	kvfree(set);
+}
+
+/**
+ * perf_trigger_free - end a set: its buffers run on, its triggers are none any more
+ * @set: that nobody has a descriptor of
+ *
+ * Context: process, may sleep. Triggers may be about to fire.
+ */
+void perf_trigger_free(struct perf_trigger_set *set)
+{
+	if (perf_trigger_is_empty(set)) {
+		put_pid(set->creator);
+		kvfree_rcu(set, rcu_head);
+		return;
+	}
+
+	perf_trigger_disarm(set);
+	/* What was never armed has nothing running. */
+	if (set->was_armed)
+		perf_trigger_quiesce(set);
+	perf_trigger_let_go(set, true);
+	synchronize_rcu();
+	perf_trigger_destroy(set);
+}
+
+/*
+ * The same in steps, with a grace period between two of them, for which nothing sleeps: sets
+ * of other users are to be freed meanwhile, however many wait here.
+ */
+static void perf_trigger_free_work(struct work_struct *work)
+{
+	struct perf_trigger_set *set =
+		container_of(to_rcu_work(work), struct perf_trigger_set, free_work);
+
+	if (set->unlinked) {
+		perf_trigger_destroy(set);
+		return;
+	}
+
+	if (!set->unfired) {
+		perf_trigger_disarm(set);
+		set->unfired = true;
+	} else {
+		perf_trigger_drain(set);
+		/* What others pause is looked at again, a grace period later. */
+		set->unlinked = perf_trigger_let_go(set, false);
+	}
+	queue_rcu_work(perf_trigger_free_wq, &set->free_work);
 }
 
 /**
@@ -1181,6 +1256,7 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	atomic_long_set(&set->held_off, 0);
 	atomic_set(&set->marked, 0);
 	set->waits = false;
+	set->rests = false;
 	WRITE_ONCE(set->noted, false);
 	/*
 	 * What leaves meanwhile isn't counted any more, nor the last one: one is for us.
@@ -1217,8 +1293,14 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 		spin_unlock(&perf_trigger_lock);
 
 		m->armed_at = perf_trigger_bytes(m, rb);
-		rb_trigger_thaw(rb);
+		/* Somebody pauses it. The set stays as it is, to be armed by the next call. */
+		if (mutex_lock_killable(&rb->pause_mutex))
+			ret = -EINTR;
+		else
+			rb_trigger_thaw_unlock(rb);
 		ring_buffer_put(rb);
+		if (ret)
+			goto unlock;
 		cond_resched();
 	}
 	atomic_dec(&set->running);
@@ -1420,7 +1502,8 @@ put:
  * ENOSPC	JOIN, ADD: PERF_TRIGGER_MAX, PERF_TRIGGER_MAX_PER_CPU
  * EFAULT	ARM: the generation can't be read, or, when the set is armed, be written
  * ENOMEM	JOIN, ADD
- * EINTR	JOIN, ARM: a fatal signal came in while another call was under way
+ * EINTR	JOIN, ARM: a fatal signal came in while another call was under way, of the set,
+ *		or that pauses a buffer
  */
 static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -1452,8 +1535,7 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
 /*
  * Who made the set waits until its buffers run on. Another process may have received it
  * unasked, and a kernel thread closes what is left in a socket that nobody can receive any
- * more: neither these nor the file that they close next wait for grace periods. How many
- * sets wait to be freed is bounded by the buffers and events that they have.
+ * more: neither these nor the file that they close next wait for grace periods.
  */
 static int perf_trigger_release(struct inode *inode, struct file *file)
 {
@@ -1464,7 +1546,7 @@ static int perf_trigger_release(struct inode *inode, struct file *file)
 	} else {
 		/* It doesn't fire any more, though its buffers may be frozen yet. */
 		atomic_set(&set->state, PERF_TRIGGER_IDLE);
-		queue_work(perf_trigger_free_wq, &set->free_work);
+		queue_work(perf_trigger_free_wq, &set->free_work.work);
 	}
 
 	return 0;

@@ -96,6 +96,7 @@ struct perf_trigger_set {
 	struct delayed_work		work;
 	unsigned long			gp;		/* that the work waits for */
 	bool				waits;
+	bool				rests;		/* for nothing else */
 	bool				turned_away;	/* a read() that mustn't block */
 	wait_queue_head_t		waitq;
 
@@ -106,7 +107,9 @@ struct perf_trigger_set {
 	struct list_head		triggers;	/* under perf_trigger_lock */
 	unsigned int			nr_triggers;
 	bool				was_armed;	/* written under both locks */
-	struct work_struct		free_work;
+	struct rcu_work			free_work;
+	bool				unfired;	/* no trigger leads to it any more */
+	bool				unlinked;	/* nor a buffer */
 	struct rcu_head			rcu_head;	/* of an empty one */
 	struct pid			*creator;	/* the process */
 
@@ -127,6 +130,7 @@ void perf_trigger_tell(struct perf_trigger_set *set,
 /* For unit tests. */
 extern const struct file_operations perf_trigger_fops;
 extern struct workqueue_struct *perf_trigger_wq;
+extern struct workqueue_struct *perf_trigger_free_wq;
 
 static inline unsigned int perf_trigger_state(struct perf_trigger_set *set)
 {

@@ -1053,6 +1053,7 @@ static int trigger_test_armer(void *arg)
 {
 	struct trigger_test_arming *a = arg;
 
+	allow_signal(SIGKILL);
 	a->ret = perf_trigger_arm(a->t->set, &a->t->generation);
 	complete(&a->done);
 
@@ -1247,6 +1248,77 @@ static void test_freezes_while_paused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 1, 0), 3);
 }
 
+/*
+ * A set that waits for a grace period leaves its buffers alone meanwhile, of which there
+ * may be thousands. The grace period doesn't end before this lets it.
+ */
+static void test_rests(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	bool rests, looked;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "the set's work needs another CPU");
+	trigger_test_arm(test, t);
+
+	/* The buffer that can't be asked now shows whether it is later. */
+	mutex_lock(&t->rb[1]->pause_mutex);
+	rcu_read_lock();
+	trigger_test_sample(t, 0, 1);
+	rests = trigger_test_spin(10 * NSEC_PER_SEC, &t->set->rests);
+	mutex_unlock(&t->rb[1]->pause_mutex);
+	looked = trigger_test_spin(200 * NSEC_PER_MSEC, &t->rb[1]->pause_begun);
+	rcu_read_unlock();
+
+	KUNIT_EXPECT_TRUE(test, rests);
+	KUNIT_EXPECT_FALSE(test, looked);
+	KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
+}
+
+/* A fatal signal ends a call that waits for somebody who pauses a buffer. */
+static void test_arm_ends_by_signal(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	struct trigger_test_arming *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct task_struct *task;
+	bool in_time = false;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	trigger_test_arm(test, t);
+	trigger_test_sample(t, 0, 1);
+	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
+
+	a->t = t;
+	init_completion(&a->done);
+	task = kthread_create(trigger_test_armer, a, "trigger_arm");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	get_task_struct(task);
+	mutex_lock(&t->rb[1]->pause_mutex);
+	wake_up_process(task);
+	/* A thread takes no signal before it allows it. */
+	for (i = 0; i < 60 * HZ && !in_time; i++) {
+		send_sig(SIGKILL, task, 1);
+		in_time = wait_for_completion_timeout(&a->done, 1);
+	}
+	mutex_unlock(&t->rb[1]->pause_mutex);
+	if (!in_time)
+		wait_for_completion(&a->done);
+	put_task_struct(task);
+
+	KUNIT_EXPECT_TRUE(test, in_time);
+	KUNIT_EXPECT_EQ(test, a->ret, -EINTR);
+	KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_IDLE);
+
+	/* The next call goes on from there. */
+	trigger_test_arm(test, t);
+	KUNIT_EXPECT_EQ(test, t->generation, 2);
+	for (i = 1; i < TRIGGER_TEST_EVENTS; i++) {
+		trigger_test_sample(t, i, 2);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, i, 0), 2);
+	}
+}
+
 struct trigger_test_reading {
 	struct file		file;
 	struct completion	done;
@@ -1295,7 +1367,8 @@ static void test_closed_by_thread(struct kunit *test)
 	trigger_test_sample(t, 0, 1);
 	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
 
-	/* That takes this mutex. */
+	/* That takes this mutex, as it does if somebody pauses the buffer all the time. */
+	workqueue_set_max_active(perf_trigger_free_wq, 1);
 	mutex_lock(&t->rb[0]->pause_mutex);
 	init_completion(&r->done);
 	r->file.private_data = t->set;
@@ -1317,6 +1390,7 @@ static void test_closed_by_thread(struct kunit *test)
 		usleep_range(500, 1000);
 	}
 	mutex_unlock(&t->rb[0]->pause_mutex);
+	workqueue_set_max_active(perf_trigger_free_wq, WQ_DFL_ACTIVE);
 	if (IS_ERR(task)) {
 		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
 		return;
@@ -1333,9 +1407,11 @@ static void test_closed_by_thread(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_time);
 	KUNIT_EXPECT_EQ(test, r->ret, 0);
 
-	for (i = 0; i < 60000 && rcu_access_pointer(t->rb[TRIGGER_TEST_EVENTS - 1]->trigger); i++)
+	/* The one that was paused is the last. */
+	for (i = 0; i < 60000 && rcu_access_pointer(t->rb[0]->trigger); i++)
 		usleep_range(1000, 2000);
 	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
+		KUNIT_EXPECT_NULL(test, rcu_access_pointer(t->rb[i]->trigger));
 		KUNIT_EXPECT_EQ(test, t->rb[i]->paused, 0);
 		trigger_test_sample(t, i, 2);
 		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, i, 0), 2);
@@ -1666,6 +1742,8 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_set_goes),
 	KUNIT_CASE(test_waits_alone),
 	KUNIT_CASE(test_freezes_while_paused),
+	KUNIT_CASE(test_rests),
+	KUNIT_CASE(test_arm_ends_by_signal),
 	KUNIT_CASE(test_read_doesnt_block),
 	KUNIT_CASE(test_generation),
 	KUNIT_CASE(test_hold_off),

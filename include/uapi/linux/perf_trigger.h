@@ -64,7 +64,8 @@ struct perf_trigger_attr {
  * A read() of less than all returns as much of this struct as it asks for, but not less
  * than PERF_TRIGGER_REPORT_SIZE_VER0, and as many whole buffers as fit behind it. All of
  * it has @size + @nr * @buffer_size bytes. It can be read again until the set is armed,
- * and is the same then, but for @suppressed and for buffers that became PERF_TRIGGER_GONE.
+ * and is the same then, but for @suppressed, for @held_off if a sample was under way, and
+ * for buffers that became PERF_TRIGGER_GONE.
  *
  * @size: of this struct: where the first struct perf_trigger_buffer is
  * @buffer_size: of each of these
@@ -101,7 +102,7 @@ struct perf_trigger_report {
 /**
  * struct perf_trigger_buffer - what a read() of a set returns for each buffer
  * @id: of the event that it joined by
- * @head: data_head, frozen
+ * @head: data_head, frozen; 0 if it was gone before
  * @records: that it took since its writers found the set fired, 0 without a depth
  * @bytes: the same in bytes
  * @cpu: that writes to it, or -1
