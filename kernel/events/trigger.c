@@ -891,11 +891,11 @@ static void perf_trigger_disarm(struct perf_trigger_set *set)
 static bool perf_trigger_thaw(struct perf_buffer *rb, bool wait)
 {
 	if (wait)
-		mutex_lock(&rb->pause_mutex);
-	else if (!mutex_trylock(&rb->pause_mutex))
+		rb_trigger_thaw(rb);
+	else if (mutex_trylock(&rb->pause_mutex))
+		rb_trigger_thaw_unlock(rb);
+	else
 		return false;
-
-	rb_trigger_thaw_unlock(rb);
 
 	return true;
 }
@@ -933,8 +933,7 @@ static void perf_trigger_destroy(struct perf_trigger_set *set)
 {
 	struct perf_trigger_member *m, *tmp;
 
-	irq_work_sync(&set->irq_work);
-	irq_work_sync(&set->reached_work);
+	perf_trigger_drain(set);
 
 	list_for_each_entry_safe(m, tmp, &set->members, entry)
 		kfree(m);

@@ -1275,7 +1275,7 @@ static void test_rests(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, trigger_test_frozen(t));
 }
 
-/* A fatal signal ends a call that waits for somebody who pauses a buffer. */
+/* A fatal signal ends ARM while it waits for a task that is pausing a buffer of the set. */
 static void test_arm_ends_by_signal(struct kunit *test)
 {
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
