@@ -154,7 +154,7 @@ static void __rb_resume(struct perf_buffer *rb, int reasons)
 {
 	int old;
 
-	/* Q: what the reader has read was read before anything is written. */
+	/* Q of ring_buffer.c: what the reader has read was read before anything is written. */
 	smp_mb();
 	old = rb_change_paused(rb, reasons, 0);
 	/* A trigger that fires from here on has yet to ask. */
@@ -773,11 +773,12 @@ static void perf_trigger_work(struct work_struct *work)
 	wake_up_all(&set->waitq);
 }
 
-/* Behind a grace period: wait for what was queued by then. See above. */
-static void perf_trigger_drain(struct perf_trigger_set *set)
+/*
+ * Behind a grace period, in which perf_trigger_go_on() has either come to its end or seen that
+ * the set isn't FIRED any more: have the timer and the work come to theirs.
+ */
+static void perf_trigger_settle(struct perf_trigger_set *set)
 {
-	irq_work_sync(&set->irq_work);
-	irq_work_sync(&set->reached_work);
 	hrtimer_cancel(&set->timer);
 	cancel_delayed_work_sync(&set->work);
 }
@@ -786,7 +787,9 @@ static void perf_trigger_drain(struct perf_trigger_set *set)
 static void perf_trigger_quiesce(struct perf_trigger_set *set)
 {
 	synchronize_rcu();
-	perf_trigger_drain(set);
+	irq_work_sync(&set->irq_work);
+	irq_work_sync(&set->reached_work);
+	perf_trigger_settle(set);
 }
 
 /*
@@ -928,17 +931,18 @@ static bool perf_trigger_let_go(struct perf_trigger_set *set, bool wait)
 	return all;
 }
 
-/* Behind a grace period: what found rb->trigger may have queued works yet. */
+/*
+ * Behind a grace period, and behind the interrupt works that whoever had found rb->trigger may
+ * have queued. What runs such a work has it in hand for a moment after it is done, under RCU.
+ */
 static void perf_trigger_destroy(struct perf_trigger_set *set)
 {
 	struct perf_trigger_member *m, *tmp;
 
-	perf_trigger_drain(set);
-
 	list_for_each_entry_safe(m, tmp, &set->members, entry)
 		kfree(m);
 	put_pid(set->creator);
-	kvfree(set);
+	kvfree_rcu(set, rcu_head);
 }
 
 /**
@@ -960,31 +964,31 @@ void perf_trigger_free(struct perf_trigger_set *set)
 	if (set->was_armed)
 		perf_trigger_quiesce(set);
 	perf_trigger_let_go(set, true);
-	synchronize_rcu();
+	perf_trigger_quiesce(set);
 	perf_trigger_destroy(set);
 }
 
 /*
  * The same in steps, with a grace period between two of them, for which nothing sleeps: sets
- * of other users are to be freed meanwhile, however many wait here.
+ * of other users are to be freed meanwhile, however many wait here. irq_work_sync() would
+ * sleep for a grace period where threads run interrupt works, and for these threads.
  */
 static void perf_trigger_free_work(struct work_struct *work)
 {
 	struct perf_trigger_set *set =
 		container_of(to_rcu_work(work), struct perf_trigger_set, free_work);
 
-	if (set->unlinked) {
-		perf_trigger_destroy(set);
-		return;
-	}
-
 	if (!set->unfired) {
 		perf_trigger_disarm(set);
 		set->unfired = true;
-	} else {
-		perf_trigger_drain(set);
+	} else if (!set->unlinked) {
+		perf_trigger_settle(set);
 		/* What others pause is looked at again, a grace period later. */
 		set->unlinked = perf_trigger_let_go(set, false);
+	} else if (!irq_work_is_busy(&set->irq_work) &&
+		   !irq_work_is_busy(&set->reached_work)) {
+		perf_trigger_destroy(set);
+		return;
 	}
 	queue_rcu_work(perf_trigger_free_wq, &set->free_work);
 }
@@ -1260,10 +1264,12 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 	/*
 	 * What leaves meanwhile isn't counted any more, nor the last one: one is for us.
 	 * Under the lock, so that perf_trigger_leave() doesn't take from the new count
-	 * what it found in the old one.
+	 * what it found in the old one. Those that have left have nothing running, and
+	 * there may be thousands, for which others would wait. One that leaves while the
+	 * lock is let go still knows the next one.
 	 */
 	spin_lock(&perf_trigger_lock);
-	list_for_each_entry(m, &set->members, entry) {
+	list_for_each_entry(m, &set->live, live) {
 		atomic_set(&m->running, 0);
 		/* What leaves then takes from the old count. */
 		cond_resched_lock(&perf_trigger_lock);
@@ -1292,7 +1298,7 @@ int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation)
 		spin_unlock(&perf_trigger_lock);
 
 		m->armed_at = perf_trigger_bytes(m, rb);
-		/* Somebody pauses it. The set stays as it is, to be armed by the next call. */
+		/* Somebody pauses it. The set stays idle, to be armed by the next call. */
 		if (mutex_lock_killable(&rb->pause_mutex))
 			ret = -EINTR;
 		else
@@ -1471,7 +1477,10 @@ static int perf_trigger_of_event(struct perf_trigger_set *set, unsigned int cmd,
 	}
 
 	ret = -ENXIO;
+	/* An mmap() under way may yet fail, and doesn't know that we have its buffer. */
+	mutex_lock(&event->mmap_mutex);
 	rb = ring_buffer_get(event);
+	mutex_unlock(&event->mmap_mutex);
 	if (rb) {
 		ret = perf_trigger_join(set, event, rb);
 		ring_buffer_put(rb);
@@ -1495,7 +1504,7 @@ put:
  * EEXIST	JOIN, ADD: done already
  * EBUSY	JOIN, ADD: in another set
  * EALREADY	JOIN, ADD: the set was armed before; ARM: it is armed; FIRE: it has
- *		been fired, or is being armed again
+ *		been fired, or ARM is under way or was ended by a fatal signal
  * EINPROGRESS	ARM: it was fired, and isn't frozen yet
  * ESTALE	ARM: that isn't the present generation
  * ENOSPC	JOIN, ADD: PERF_TRIGGER_MAX, PERF_TRIGGER_MAX_PER_CPU

@@ -110,7 +110,7 @@ struct perf_trigger_set {
 	struct rcu_work			free_work;
 	bool				unfired;	/* no trigger leads to it any more */
 	bool				unlinked;	/* nor a buffer */
-	struct rcu_head			rcu_head;	/* of an empty one */
+	struct rcu_head			rcu_head;
 	struct pid			*creator;	/* the process */
 
 	struct perf_trigger_member	*on_cpu[];	/* by rb->cpu */

@@ -974,8 +974,11 @@ static void test_members_go(struct kunit *test)
 		}
 		list_for_each_entry(m, &t->set->members, entry)
 			KUNIT_EXPECT_EQ(test, !rcu_access_pointer(m->rb), m->id != 100);
-		/* What interrupts walk. */
+		/* What interrupts walk, and ARM under a lock that others want. */
 		KUNIT_EXPECT_TRUE(test, list_is_singular(&t->set->live));
+		list_for_each_entry(m, &t->set->members, entry)
+			if (!rcu_access_pointer(m->rb))
+				atomic_set(&m->running, 7);
 		/* What has left takes records, frozen or not: nobody else would care. */
 		rb_trigger_thaw(t->rb[1]);
 		trigger_test_sample(t, 1, 9);
@@ -983,6 +986,9 @@ static void test_members_go(struct kunit *test)
 
 		/* The trigger is gone: nobody fires but user space. */
 		trigger_test_arm(test, t);
+		list_for_each_entry(m, &t->set->members, entry)
+			if (!rcu_access_pointer(m->rb))
+				KUNIT_EXPECT_EQ(test, atomic_read(&m->running), 7);
 		perf_trigger_free_event(&t->event[0]);
 		trigger_test_sample(t, 0, 3);
 		KUNIT_EXPECT_EQ(test, perf_trigger_state(t->set), PERF_TRIGGER_ARMED);
@@ -1370,6 +1376,8 @@ static void test_closed_by_thread(struct kunit *test)
 	/* That takes this mutex, as it does if somebody pauses the buffer all the time. */
 	workqueue_set_max_active(perf_trigger_free_wq, 1);
 	mutex_lock(&t->rb[0]->pause_mutex);
+	/* Nor is an interrupt work waited for that is queued where nothing runs it. */
+	atomic_or(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
 	init_completion(&r->done);
 	r->file.private_data = t->set;
 	task = kthread_run(trigger_test_closer, r, "trigger_close");
@@ -1390,6 +1398,7 @@ static void test_closed_by_thread(struct kunit *test)
 		usleep_range(500, 1000);
 	}
 	mutex_unlock(&t->rb[0]->pause_mutex);
+	atomic_andnot(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
 	workqueue_set_max_active(perf_trigger_free_wq, WQ_DFL_ACTIVE);
 	if (IS_ERR(task)) {
 		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
