@@ -4,7 +4,7 @@
  * and must be a default one to all who ask: architectures step over a breakpoint
  * only for those. So breakpoints and watchpoints deliver every sample, in both
  * directions, with a signal for each as well, and an inherited event has its
- * parent's handler.
+ * parent's handler. With another handler, as ptrace's, they don't step.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,6 +12,13 @@
 #include <signal.h>
 #include <time.h>
 
+#ifdef __aarch64__
+#include <elf.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <asm/ptrace.h>
+#endif
 #include <linux/hw_breakpoint.h>
 
 #include "../kselftest_harness.h"
@@ -314,5 +321,60 @@ TEST_F(overflow_handler, inherited)
 	check_samples(_metadata, &self->ow, &self->area, variant->source,
 		      variant->backward, child, HITS);
 }
+
+#ifdef __aarch64__
+/* The register set @which of @pid from the first @size bytes at @from. */
+static int set_regs(pid_t pid, unsigned long which, void *from, size_t size)
+{
+	struct iovec iov = { from, size };
+
+	return ptrace(PTRACE_SETREGSET, pid, which, &iov);
+}
+
+/* The tracer moves the task on, not the kernel: until then it is hit again and again. */
+TEST(ptrace_is_not_stepped_over)
+{
+	struct user_hwdebug_state state = { };
+	size_t size = offsetof(struct user_hwdebug_state, dbg_regs[1]);
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+			_exit(1);
+		hit(EXECUTE, NULL, 0);
+		_exit(0);
+	}
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+
+	/* All four bytes of an instruction, of the user's, enabled. */
+	state.dbg_regs[0].addr = (unsigned long)hit_me;
+	state.dbg_regs[0].ctrl = 0xf << 5 | 2 << 1 | 1;
+	ASSERT_EQ(0, set_regs(pid, NT_ARM_HW_BREAK, &state, size));
+	for (int i = 0; i < 3; i++) {
+		struct user_pt_regs regs;
+		struct iovec iov = { &regs, sizeof(regs) };
+
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_TRUE(WIFSTOPPED(status)) {
+			TH_LOG("after %d stops the task went on: %#x", i, status);
+		}
+		ASSERT_EQ(SIGTRAP, WSTOPSIG(status));
+		ASSERT_EQ(0, ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &iov));
+		ASSERT_EQ((unsigned long)hit_me, regs.pc);
+	}
+
+	state.dbg_regs[0].ctrl = 0;
+	ASSERT_EQ(0, set_regs(pid, NT_ARM_HW_BREAK, &state, size));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+#endif
 
 TEST_HARNESS_MAIN
