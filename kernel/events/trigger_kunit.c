@@ -1373,6 +1373,12 @@ static void test_closed_by_thread(struct kunit *test)
 	trigger_test_sample(t, 0, 1);
 	KUNIT_ASSERT_TRUE(test, trigger_test_frozen(t));
 
+	other = perf_trigger_alloc(&trigger_at_once, local_clock);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	rb = rb_alloc(1, 0, -1, 0);
+	KUNIT_ASSERT_NOT_NULL(test, rb);
+	KUNIT_ASSERT_EQ(test, perf_trigger_join(other, &t->event[0], rb), 0);
+
 	/* That takes this mutex, as it does if somebody pauses the buffer all the time. */
 	workqueue_set_max_active(perf_trigger_free_wq, 1);
 	mutex_lock(&t->rb[0]->pause_mutex);
@@ -1384,12 +1390,6 @@ static void test_closed_by_thread(struct kunit *test)
 	in_time = !IS_ERR(task) && wait_for_completion_timeout(&r->done, 60 * HZ);
 	KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
 
-	other = perf_trigger_alloc(&trigger_at_once, local_clock);
-	KUNIT_EXPECT_NOT_NULL(test, other);
-	rb = rb_alloc(1, 0, -1, 0);
-	KUNIT_EXPECT_NOT_NULL(test, rb);
-	if (!other || !rb || perf_trigger_join(other, &t->event[0], rb))
-		in_time = false;
 	init_completion(&r2->done);
 	r2->file.private_data = other;
 	task2 = in_time ? kthread_run(trigger_test_closer, r2, "trigger_close") : ERR_PTR(-EAGAIN);
@@ -1404,10 +1404,11 @@ static void test_closed_by_thread(struct kunit *test)
 		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
 		return;
 	}
-	if (!IS_ERR(task2)) {
+	if (IS_ERR(task2))
+		perf_trigger_free(other);
+	else
 		wait_for_completion(&r2->done);
-		ring_buffer_put(rb);
-	}
+	ring_buffer_put(rb);
 	KUNIT_EXPECT_TRUE(test, runs_on);
 	t->set = NULL;
 	if (!in_time)
