@@ -575,6 +575,12 @@ composes()
 	}
 }
 
+# without_comments: the C on stdin.
+without_comments()
+{
+	gcc -fpreprocessed -dD -E -P -w -x c - 2> /dev/null
+}
+
 # landing REPO FROM TO [-- PATH...]: which lines become which, in which function of which file.
 landing()
 {

@@ -932,8 +932,8 @@ static bool perf_trigger_let_go(struct perf_trigger_set *set, bool wait)
 }
 
 /*
- * Behind a grace period, and behind the interrupt works that whoever had found rb->trigger may
- * have queued. What runs such a work has it in hand for a moment after it is done, under RCU.
+ * After a grace period, and after the interrupt works that a reader of rb->trigger may have
+ * queued. The kernel still accesses such a work for a moment after it has run, under RCU.
  */
 static void perf_trigger_destroy(struct perf_trigger_set *set)
 {
