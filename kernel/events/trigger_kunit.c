@@ -15,10 +15,12 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/iopoll.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -188,6 +190,16 @@ static unsigned long trigger_test_bytes(struct trigger_test *t, int i)
 	return rb_head_bytes(local_read(&t->rb[i]->head),
 			     t->event[i].attr.write_backward);
 }
+
+/* Sleep until @cond holds, for a minute at most, however long a sleep takes. True if it does. */
+#define TRIGGER_TEST_WAIT(cond)							\
+({										\
+	bool __holds;								\
+										\
+	read_poll_timeout((bool), __holds, __holds, USEC_PER_MSEC,		\
+			  60 * USEC_PER_SEC, false, cond);			\
+	__holds;								\
+})
 
 static bool trigger_test_frozen(struct trigger_test *t)
 {
@@ -1073,7 +1085,6 @@ static void test_while_arming(struct kunit *test)
 	struct trigger_test_arming a = { .t = t };
 	struct task_struct *task;
 	unsigned int state;
-	int i;
 
 	trigger_test_arm(test, t);
 	trigger_test_sample(t, 0, 1);
@@ -1088,8 +1099,7 @@ static void test_while_arming(struct kunit *test)
 		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
 		return;
 	}
-	for (i = 0; i < 60000 && READ_ONCE(t->rb[1]->paused); i++)
-		usleep_range(1000, 2000);
+	TRIGGER_TEST_WAIT(!READ_ONCE(t->rb[1]->paused));
 	state = perf_trigger_state(t->set);
 	trigger_test_sample(t, 0, 2);
 	trigger_test_sample(t, 0, 3);
@@ -1179,8 +1189,8 @@ static void test_waits_alone(struct kunit *test)
 	struct task_struct *task;
 	struct trigger_test *t;
 	unsigned int state;
-	int i, tries = 0;
 	u64 generation;
+	int tries = 0;
 	bool frozen;
 
 	/* As if all others that the queue runs at a time were taken. */
@@ -1201,14 +1211,11 @@ static void test_waits_alone(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		wake_up_process(task);
 		wait_for_completion(&h.begun);
-		for (i = 0; i < 60000 && !READ_ONCE(t->rb[0]->nest); i++)
-			usleep_range(500, 1000);
+		TRIGGER_TEST_WAIT(READ_ONCE(t->rb[0]->nest));
 
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(t->set), 0);
 		/* Not by irq_work_sync(), which may wait for a grace period. */
-		for (i = 0; i < 60000 && irq_work_is_busy(&t->set->irq_work); i++)
-			usleep_range(500, 1000);
-		KUNIT_EXPECT_FALSE(test, irq_work_is_busy(&t->set->irq_work));
+		KUNIT_EXPECT_TRUE(test, TRIGGER_TEST_WAIT(!irq_work_is_busy(&t->set->irq_work)));
 		KUNIT_EXPECT_EQ(test, perf_trigger_fire(other), 0);
 		frozen = wait_event_timeout(other->waitq, perf_trigger_state(other) ==
 					    PERF_TRIGGER_FROZEN, 60 * HZ);
@@ -1382,21 +1389,22 @@ static void test_closed_by_thread(struct kunit *test)
 	/* That takes this mutex, as it does if somebody pauses the buffer all the time. */
 	workqueue_set_max_active(perf_trigger_free_wq, 1);
 	mutex_lock(&t->rb[0]->pause_mutex);
-	/* Nor is an interrupt work waited for that is queued where nothing runs it. */
-	atomic_or(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
 	init_completion(&r->done);
 	r->file.private_data = t->set;
 	task = kthread_run(trigger_test_closer, r, "trigger_close");
 	in_time = !IS_ERR(task) && wait_for_completion_timeout(&r->done, 60 * HZ);
 	KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
 
+	/* Nor is an interrupt work waited for that is queued where nothing runs it. */
+	atomic_or(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
+	/* The next step is queued then, before one of the other. The last may still run. */
+	rcu_barrier();
+	rcu_barrier();
 	init_completion(&r2->done);
 	r2->file.private_data = other;
 	task2 = in_time ? kthread_run(trigger_test_closer, r2, "trigger_close") : ERR_PTR(-EAGAIN);
-	for (i = 0; !IS_ERR(task2) && i < 60000 && !runs_on; i++) {
-		runs_on = !rcu_access_pointer(rb->trigger);
-		usleep_range(500, 1000);
-	}
+	if (!IS_ERR(task2))
+		runs_on = TRIGGER_TEST_WAIT(!rcu_access_pointer(rb->trigger));
 	mutex_unlock(&t->rb[0]->pause_mutex);
 	atomic_andnot(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
 	workqueue_set_max_active(perf_trigger_free_wq, WQ_DFL_ACTIVE);
@@ -1418,8 +1426,7 @@ static void test_closed_by_thread(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->ret, 0);
 
 	/* The one that was paused is the last. */
-	for (i = 0; i < 60000 && rcu_access_pointer(t->rb[0]->trigger); i++)
-		usleep_range(1000, 2000);
+	TRIGGER_TEST_WAIT(!rcu_access_pointer(t->rb[0]->trigger));
 	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
 		KUNIT_EXPECT_NULL(test, rcu_access_pointer(t->rb[i]->trigger));
 		KUNIT_EXPECT_EQ(test, t->rb[i]->paused, 0);
