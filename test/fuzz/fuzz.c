@@ -1420,42 +1420,6 @@ static void load_programs(void)
 	programs[3] = load(BPF_PROG_TYPE_PERF_EVENT, output, ARRAY_SIZE(output));
 }
 
-/* kmemleak, where the kernel has it: what leaked since the last time is said, and makes a failure. */
-static bool leaks(bool tell)
-{
-	static const char path[] = "/sys/kernel/debug/kmemleak";
-	char text[4096];
-	bool found = false;
-	ssize_t length;
-	int fd;
-
-	/* It believes what was not found twice. */
-	for (int i = 0; i < (tell ? 2 : 1); i++) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		/* It switches itself off when it runs out of memory. */
-		if (write(fd, "scan", 4) != 4)
-			die("kmemleak doesn't scan");
-		close(fd);
-		sleep(tell ? 6 : 1);
-	}
-	if (!tell) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (write(fd, "clear", 5) != 5)
-			fprintf(stderr, "kmemleak doesn't clear: %s\n", strerror(errno));
-		close(fd);
-		return false;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while ((length = read(fd, text, sizeof(text))) > 0) {
-		found = true;
-		fwrite(text, 1, length, stdout);
-	}
-	close(fd);
-	return found;
-}
-
 /* What a thread that hangs is at, in the kernel. */
 static void show_stacks(pid_t pid)
 {
@@ -1673,7 +1637,6 @@ int main(int argc, char **argv)
 		if (keepers[i].before <= 0)
 			die("user %u can lock no memory", users[i]);
 	}
-	leaks(false);
 	set_paranoid("-1");
 
 	fflush(NULL);
@@ -1699,10 +1662,6 @@ int main(int argc, char **argv)
 			printf("FAIL memory of user %u stays locked\n", users[i]);
 			good = false;
 		}
-	}
-	if (good && leaks(true)) {
-		printf("FAIL memory was leaked\n");
-		good = false;
 	}
 	if (!summary(good && seconds >= 60))
 		good = false;
