@@ -369,6 +369,7 @@ static bool step_open(struct random *r)
 	s->fd = fd;
 	s->attr = attr;
 	s->foreign = false;
+	s->of_cpu = pid == -1;
 	s->scribble = scribble;
 	s->id = 0;
 	ioctl(fd, PERF_EVENT_IOC_ID, &s->id);
@@ -686,9 +687,26 @@ static bool step_filter(struct random *r)
 	return !ioctl(any_fd(r), PERF_EVENT_IOC_SET_FILTER, filters[below(r, ARRAY_SIZE(filters))]);
 }
 
+/* Of programs, one is for tracepoints. */
+#define TRACEPOINT_PROGRAM	2
+
+/*
+ * 6.12 and 6.1 deadlock when an event ends that has a tracepoint's program, another one, of all
+ * tasks on a CPU, is to get one, and this CPU goes offline: the first waits for RCU Tasks Trace under
+ * bpf_event_mutex, which the second waits for under its context's mutex, as the CPU does for that one.
+ */
 static bool step_bpf(struct random *r)
 {
-	return !ioctl(any_fd(r), PERF_EVENT_IOC_SET_BPF, programs[below(r, ARRAY_SIZE(programs))]);
+	unsigned int program = below(r, ARRAY_SIZE(programs));
+	struct slot *s = any_slot(r);
+	bool done;
+
+	if (!slot_take(s))
+		return false;
+	done = !(s->of_cpu && program == TRACEPOINT_PROGRAM) &&
+	       !ioctl(s->fd, PERF_EVENT_IOC_SET_BPF, programs[program]);
+	slot_give(s);
+	return done;
 }
 
 static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
@@ -1416,7 +1434,7 @@ static void load_programs(void)
 	output[2].imm = output_map;
 	programs[0] = load(BPF_PROG_TYPE_PERF_EVENT, drop, ARRAY_SIZE(drop));
 	programs[1] = load(BPF_PROG_TYPE_PERF_EVENT, sometimes, ARRAY_SIZE(sometimes));
-	programs[2] = load(BPF_PROG_TYPE_TRACEPOINT, output, ARRAY_SIZE(output));
+	programs[TRACEPOINT_PROGRAM] = load(BPF_PROG_TYPE_TRACEPOINT, output, ARRAY_SIZE(output));
 	programs[3] = load(BPF_PROG_TYPE_PERF_EVENT, output, ARRAY_SIZE(output));
 }
 

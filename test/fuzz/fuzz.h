@@ -82,6 +82,7 @@ struct shared {
 struct slot {
 	int			fd;
 	bool			foreign;	/* of the parent, which reads it */
+	bool			of_cpu;		/* of all tasks on a CPU */
 	bool			scribble;	/* its user page is written to at random */
 	bool			mapped, writable;
 	bool			busy;		/* closing, mapping and reading exclude each other */
