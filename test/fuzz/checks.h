@@ -61,18 +61,35 @@ static bool nobody_resumed(unsigned long number)
 	return __atomic_load_n(&shared->resumes_begun[worker_nr], __ATOMIC_SEQ_CST) == number;
 }
 
+/*
+ * Whether the buffer's user page is written to at random, by this event's mapping or by that of another one with the
+ * same buffer: who does so has said it there before, where the kernel writes nothing. To be asked behind what was read.
+ */
+static bool scribbled(const struct slot *s)
+{
+	return s->scribble || __atomic_load_n(&s->ow.meta->__reserved[0], __ATOMIC_ACQUIRE);
+}
+
+/* A violation, unless the buffer is one of those. */
+#define slot_violation(_s, ...)							\
+	do {									\
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);			\
+		if (!scribbled(_s))						\
+			violation(__VA_ARGS__);					\
+	} while (0)
+
 /* The head goes one way. */
 static void check_head(struct slot *s)
 {
 	uint64_t head = perf_overwrite_head(&s->ow);
 	uint64_t written = s->attr.write_backward ? s->head - head : head - s->head;
 
-	if (s->scribble)
+	if (scribbled(s))
 		return;
 	if (written > TOO_MUCH)
-		violation("the head of a %s buffer went from %#llx to %#llx",
-			  s->attr.write_backward ? "backward" : "forward",
-			  (unsigned long long)s->head, (unsigned long long)head);
+		slot_violation(s, "the head of a %s buffer went from %#llx to %#llx",
+			       s->attr.write_backward ? "backward" : "forward",
+			       (unsigned long long)s->head, (unsigned long long)head);
 	s->head = head;
 }
 
@@ -145,7 +162,7 @@ static size_t words_of_sample(const struct perf_event_attr *attr, const __u64 *b
 }
 
 /* Samples begin with the ids of their events in every other epoch: the others may be of any event. */
-static bool check_sample(const struct perf_event_header *record, uint64_t position)
+static bool check_sample(struct slot *s, const struct perf_event_header *record, uint64_t position)
 {
 	const __u64 *body = (const __u64 *)(record + 1);
 	size_t words = record->size / sizeof(__u64) - 1, found;
@@ -160,9 +177,9 @@ static bool check_sample(const struct perf_event_header *record, uint64_t positi
 	found = words_of_sample(attr, body, words);
 	if (found == words)
 		return true;
-	violation("a sample of %zu words has %zd by its contents, at %#llx: type %#llx, read_format %#llx",
-		  words, found, (unsigned long long)position,
-		  (unsigned long long)attr->sample_type, (unsigned long long)attr->read_format);
+	slot_violation(s, "a sample of %zu words has %zd by its contents, at %#llx: type %#llx, read_format %#llx",
+		       words, found, (unsigned long long)position,
+		       (unsigned long long)attr->sample_type, (unsigned long long)attr->read_format);
 	return false;
 }
 
@@ -170,16 +187,16 @@ static bool check_record(struct slot *s, const struct perf_event_header *record,
 {
 	/* Types are numbered from 1; 32 leaves room for those to come. */
 	if (!record->type || record->type > 32) {
-		violation("a record of type %u and size %u at %#llx, head %#llx of %zu bytes",
-			  record->type, record->size, (unsigned long long)position,
-			  (unsigned long long)s->head, s->ow.size);
+		slot_violation(s, "a record of type %u and size %u at %#llx, head %#llx of %zu bytes",
+			       record->type, record->size, (unsigned long long)position,
+			       (unsigned long long)s->head, s->ow.size);
 		return false;
 	}
 	if (record->type == PERF_RECORD_LOST && record->size >= 24 && !((__u64 *)record)[2]) {
-		violation("a PERF_RECORD_LOST of nothing at %#llx", (unsigned long long)position);
+		slot_violation(s, "a PERF_RECORD_LOST of nothing at %#llx", (unsigned long long)position);
 		return false;
 	}
-	return record->type != PERF_RECORD_SAMPLE || check_sample(record, position);
+	return record->type != PERF_RECORD_SAMPLE || check_sample(s, record, position);
 }
 
 /* A frozen backward buffer: from the newest to the oldest, and all that was written is found. */
@@ -200,8 +217,8 @@ static void walk_backward(struct slot *s, void *space)
 	count(COUNT_RECORDS, records);
 	if (written <= s->ow.size) {
 		if (walk.left)
-			violation("%zu of %llu bytes written are not found in a buffer of %zu, after %lu records",
-				  walk.left, (unsigned long long)written, s->ow.size, records);
+			slot_violation(s, "%zu of %llu bytes written are not found in a buffer of %zu, after %lu records",
+				       walk.left, (unsigned long long)written, s->ow.size, records);
 		return;
 	}
 	if (!walk.left)
@@ -209,9 +226,9 @@ static void walk_backward(struct slot *s, void *space)
 	count(COUNT_LAPPED, 1);
 	memcpy(&header, s->ow.data + walk.offset, sizeof(header));
 	if (header.size % 8 || header.size <= walk.left || !header.type || header.type > 32)
-		violation("a walk ends after %lu records with %zu bytes left, at a header of type %u and size %u; head %#llx of %zu bytes",
-			  records, walk.left, header.type, header.size,
-			  (unsigned long long)s->head, s->ow.size);
+		slot_violation(s, "a walk ends after %lu records with %zu bytes left, at a header of type %u and size %u; head %#llx of %zu bytes",
+			       records, walk.left, header.type, header.size,
+			       (unsigned long long)s->head, s->ow.size);
 }
 
 /* A frozen forward buffer whose records can be told from each other: from @tail to the head. */
@@ -222,7 +239,7 @@ static void walk_forward(struct slot *s, uint64_t tail, void *space)
 	unsigned long records = 0;
 
 	if (left > s->ow.size) {
-		violation("%llu bytes unread in a buffer of %zu", (unsigned long long)left, s->ow.size);
+		slot_violation(s, "%llu bytes unread in a buffer of %zu", (unsigned long long)left, s->ow.size);
 		return;
 	}
 	for (; left; left -= header.size, records++) {
@@ -230,9 +247,9 @@ static void walk_forward(struct slot *s, uint64_t tail, void *space)
 
 		memcpy(&header, s->ow.data + offset, sizeof(header));
 		if (header.size < sizeof(header) || header.size % 8 || header.size > left) {
-			violation("a size of %u, %llu bytes before the head %#llx of %zu bytes, after %lu records",
-				  header.size, (unsigned long long)left,
-				  (unsigned long long)s->head, s->ow.size, records);
+			slot_violation(s, "a size of %u, %llu bytes before the head %#llx of %zu bytes, after %lu records",
+				       header.size, (unsigned long long)left,
+				       (unsigned long long)s->head, s->ow.size, records);
 			return;
 		}
 		perf_overwrite_copy(space, s->ow.data, s->ow.size, offset, header.size);
@@ -248,7 +265,7 @@ static void check_contents(struct slot *s, void *space)
 {
 	uint64_t tail = s->ow.meta->data_tail;
 
-	if (s->scribble)
+	if (scribbled(s))
 		return;
 	if (s->attr.write_backward)
 		walk_backward(s, space);
@@ -287,7 +304,7 @@ static void check_frozen(struct slot *s, struct random *r)
 	}
 	check_head(s);
 	head = s->head;
-	if (s->scribble)
+	if (scribbled(s))
 		goto out;
 	memcpy(copy, s->ow.data, s->ow.size);
 	if (wait)
@@ -297,16 +314,16 @@ static void check_frozen(struct slot *s, struct random *r)
 		uint64_t later = perf_overwrite_head(&s->ow);
 
 		if (nobody_resumed(resumes))
-			violation("the head of a paused buffer went from %#llx to %#llx",
-				  (unsigned long long)head, (unsigned long long)later);
+			slot_violation(s, "the head of a paused buffer went from %#llx to %#llx",
+				       (unsigned long long)head, (unsigned long long)later);
 	} else if (memcmp(copy, s->ow.data, s->ow.size)) {
 		size_t at = 0;
 
 		while (at < s->ow.size && copy[at] == s->ow.data[at])
 			at++;
 		if (nobody_resumed(resumes))
-			violation("a paused buffer of %zu bytes with head %#llx changed at %zu",
-				  s->ow.size, (unsigned long long)head, at);
+			slot_violation(s, "a paused buffer of %zu bytes with head %#llx changed at %zu",
+				       s->ow.size, (unsigned long long)head, at);
 	} else {
 		struct perf_overwrite ow = s->ow;
 
@@ -360,10 +377,10 @@ static void check_report(int set)
 	for (struct slot *s = slots; s < slots + SLOTS; s++) {
 		if (!slot_take(s))
 			continue;
-		if (s->fd >= 0 && s->mapped && s->ow.size && !s->scribble &&
-		    fdinfo(s->fd, "trigger-set:") == set_id) {
+		if (s->fd >= 0 && s->mapped && s->ow.size && fdinfo(s->fd, "trigger-set:") == set_id) {
 			seen[nr_seen].head = perf_overwrite_head(&s->ow);
-			seen[nr_seen++].id = s->id;
+			seen[nr_seen].id = s->id;
+			nr_seen += !scribbled(s);
 		}
 		slot_give(s);
 	}

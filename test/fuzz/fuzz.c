@@ -620,6 +620,9 @@ static bool step_walk(struct random *r)
 			while (perf_overwrite_next(&walk, space))
 				;
 		if (s->scribble && s->writable && scribble) {
+			/* Events that are directed here may be mapped, too. */
+			s->ow.meta->__reserved[0] = 1;
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
 			s->ow.meta->data_tail = next(r);
 			s->ow.meta->data_head = next(r);
 		}
