@@ -69,6 +69,19 @@ quiet()
 	"$@" > "$quiet_log" 2>&1
 }
 
+# run_past_int3 ERRORS COMMAND...: the command, whose errors come to the file ERRORS; once more if a guest ended by what
+# is QEMU's fault and not the kernel's, if it is gone the second time: see scripts/guest.
+run_past_int3()
+{
+	guest_errors=$1
+	shift
+	"$@"
+	if grep -q 'Oops: int3' "$guest_errors"; then
+		say "  once more after: $(tail -n 1 "$guest_errors")"
+		"$@"
+	fi
+}
+
 # why LOG: the line of a log that says best why it ended, and whether the disk is full.
 why()
 {
