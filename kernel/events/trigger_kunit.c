@@ -1397,7 +1397,10 @@ static void test_closed_by_thread(struct kunit *test)
 
 	/* Nor is an interrupt work waited for that is queued where nothing runs it. */
 	atomic_or(IRQ_WORK_BUSY, &t->set->irq_work.node.a_flags);
-	/* The next step is queued then, before one of the other. The last may still run. */
+	/*
+	 * Have its next step queued before the first one of the other set. Once isn't
+	 * enough: the step before that may be running.
+	 */
 	rcu_barrier();
 	rcu_barrier();
 	init_completion(&r2->done);

@@ -62,18 +62,19 @@ static bool nobody_resumed(unsigned long number)
 }
 
 /*
- * Whether the buffer's user page is written to at random, by this event's mapping or by that of another one with the
- * same buffer: who does so has said it there before, where the kernel writes nothing. To be asked behind what was read.
+ * Whether somebody writes at random to the buffer's user page: by this mapping, or by that of another event with the
+ * same buffer. Before step_walk() does so it sets a byte of the page that the kernel never writes. So read what is to
+ * be checked first, then ask.
  */
 static bool scribbled(const struct slot *s)
 {
-	return s->scribble || __atomic_load_n(&s->ow.meta->__reserved[0], __ATOMIC_ACQUIRE);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return s->scribble || *(volatile __u8 *)&s->ow.meta->__reserved[0];
 }
 
-/* A violation, unless the buffer is one of those. */
+/* A violation, unless what was read may be somebody's random numbers. */
 #define slot_violation(_s, ...)							\
 	do {									\
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);			\
 		if (!scribbled(_s))						\
 			violation(__VA_ARGS__);					\
 	} while (0)
@@ -87,9 +88,9 @@ static void check_head(struct slot *s)
 	if (scribbled(s))
 		return;
 	if (written > TOO_MUCH)
-		slot_violation(s, "the head of a %s buffer went from %#llx to %#llx",
-			       s->attr.write_backward ? "backward" : "forward",
-			       (unsigned long long)s->head, (unsigned long long)head);
+		violation("the head of a %s buffer went from %#llx to %#llx",
+			  s->attr.write_backward ? "backward" : "forward",
+			  (unsigned long long)s->head, (unsigned long long)head);
 	s->head = head;
 }
 

@@ -620,9 +620,9 @@ static bool step_walk(struct random *r)
 			while (perf_overwrite_next(&walk, space))
 				;
 		if (s->scribble && s->writable && scribble) {
-			/* Events that are directed here may be mapped, too. */
+			/* For the mappings of events that were directed here: see scribbled(). */
 			s->ow.meta->__reserved[0] = 1;
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			__atomic_thread_fence(__ATOMIC_RELEASE);
 			s->ow.meta->data_tail = next(r);
 			s->ow.meta->data_head = next(r);
 		}
@@ -690,13 +690,14 @@ static bool step_filter(struct random *r)
 	return !ioctl(any_fd(r), PERF_EVENT_IOC_SET_FILTER, filters[below(r, ARRAY_SIZE(filters))]);
 }
 
-/* Of programs, one is for tracepoints. */
+/* The one of programs[] that is for tracepoints. */
 #define TRACEPOINT_PROGRAM	2
 
 /*
- * 6.12 and 6.1 deadlock when an event ends that has a tracepoint's program, another one, of all
- * tasks on a CPU, is to get one, and this CPU goes offline: the first waits for RCU Tasks Trace under
- * bpf_event_mutex, which the second waits for under its context's mutex, as the CPU does for that one.
+ * An event of a CPU gets no program for tracepoints, as 6.12 and 6.1 may deadlock then. Another event
+ * that ends waits for RCU Tasks Trace, and holds bpf_event_mutex. The call here waits for that mutex,
+ * and holds the one of the CPU's context. If the CPU goes offline it waits for the latter, and RCU
+ * Tasks Trace for the CPU.
  */
 static bool step_bpf(struct random *r)
 {
