@@ -1278,7 +1278,7 @@ static void test_rests(struct kunit *test)
 	mutex_lock(&t->rb[1]->pause_mutex);
 	rcu_read_lock();
 	trigger_test_sample(t, 0, 1);
-	rests = trigger_test_spin(10 * NSEC_PER_SEC, &t->set->rests);
+	rests = trigger_test_spin(10ULL * NSEC_PER_SEC, &t->set->rests);
 	mutex_unlock(&t->rb[1]->pause_mutex);
 	looked = trigger_test_spin(200 * NSEC_PER_MSEC, &t->rb[1]->pause_begun);
 	rcu_read_unlock();
