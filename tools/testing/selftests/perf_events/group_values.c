@@ -21,9 +21,10 @@
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 
-/* As read_format says: PERF_FORMAT_GROUP and PERF_FORMAT_ID. */
+#define READ_FORMAT	(PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST)
+
 struct group_value {
-	__u64	value, id;
+	__u64	value, id, lost;
 };
 
 struct group_sample {
@@ -173,7 +174,7 @@ static int open_leader(const struct function *function, int type, unsigned long 
 		.probe_offset = offset,
 		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ | PERF_SAMPLE_RAW,
 		.sample_period = 1,
-		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+		.read_format = READ_FORMAT,
 		.write_backward = backward,
 	};
 
@@ -185,7 +186,7 @@ static int open_sibling(int leader)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+		.read_format = READ_FORMAT,
 	};
 
 	attr.size = sizeof(attr);
@@ -233,6 +234,10 @@ static int slack(const struct group_sample *sample, const __u64 *ids)
 		for (int j = 1; j <= SIBLINGS; j++)
 			known += sample->values[i].id == ids[j];
 		if (known != 1)
+			return -1;
+	}
+	for (__u64 i = 0; i < sample->nr; i++) {
+		if (sample->values[i].lost)
 			return -1;
 	}
 	memcpy(&raw_size, &sample->values[sample->nr], sizeof(raw_size));
