@@ -51,9 +51,21 @@ endif
 # Those that need registers of user space are for x86 and arm64.
 ifeq ($(ARCH),arm)
 UNIT_SKIPS += perf_ring_buffer.test_sample_stack*
-# No uprobes in Thumb code, which programs are, and no breakpoint by which these tests fire.
-ARCH_SKIPS = trigger:trigger_by.kernel_breakpoint.*
-ARCH_FAILS = trigger:trigger_by.uprobe.* \
+# Programs are of Thumb code, in which the kernel has no uprobes and takes no breakpoint of four bytes. Nor does it take
+# a watchpoint on stores alone with the default handler. By others of these it wouldn't get past the first hit: it steps
+# over by a breakpoint on a mismatch, which QEMU lacks. A signal for each hit comes again and again, as on arm64. The
+# other tests skip as on i386 and on arm64, or don't know the stack.
+ARCH_SKIPS = endurance:* \
+	overwrite_nested:* \
+	sample_size:sample_chain.* \
+	sample_stack_top:* \
+	trigger:trigger_by.kernel_breakpoint.*
+ARCH_FAILS = overflow_handler:*_execute.* \
+	overflow_handler:*_watch.* \
+	sample_fields:*_breakpoint.* \
+	sigtrap_threads:sigtrap_threads.modify_and_enable_event \
+	sigtrap_threads:sigtrap_threads.signal_stress* \
+	trigger:trigger_by.uprobe.* \
 	trigger:trigger_by.watchpoint.*
 endif
 
