@@ -24,8 +24,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include "../bench.h"
@@ -575,6 +577,52 @@ static void evict(void)
 		other[i]++;
 }
 
+/* Alone and hot; after the caches were evicted; while another processor writes to a buffer of its own. */
+enum how { HOT, COLD, BESIDE };
+
+static const char *const how_names[] = { "", "cold_", "beside_" };
+
+/* The tree that the other processor is to write to, and the one that it writes to. */
+static struct {
+	unsigned int wanted, written;
+} *beside;
+/* A processor that isn't ours, if we may use one. */
+static cpu_set_t other_cpu;
+
+/*
+ * Start a copy of this process on the other processor, to write there until it is killed. Only what the kernel shares
+ * is shared with it: the code, and the caches of the machine.
+ */
+static pid_t write_beside(struct native_event *e[NR_TREES], unsigned int n)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0)
+		die("fork: %s", strerror(errno));
+	if (child)
+		return child;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent ||
+	    sched_setaffinity(0, sizeof(other_cpu), &other_cpu))
+		_exit(1);
+	for (;;) {
+		unsigned int t = __atomic_load_n(&beside->wanted, __ATOMIC_RELAXED);
+
+		trees[t].ops->consume(e[t]);
+		trees[t].ops->write(e[t], n);
+		__atomic_store_n(&beside->written, t, __ATOMIC_RELAXED);
+	}
+}
+
+/* Have it write to this tree from now on. */
+static void wait_for_beside(pid_t child, unsigned int t)
+{
+	__atomic_store_n(&beside->wanted, t, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&beside->written, __ATOMIC_RELAXED) != t) {
+		if (waitpid(child, NULL, WNOHANG))
+			die("the process on the other processor ended");
+	}
+}
+
 struct batch {
 	double ticks, cycles, instructions;
 };
@@ -631,19 +679,27 @@ static unsigned int other_of(unsigned int t, int with_former)
 	return other;
 }
 
-static void measure_row(const struct native_row *row, unsigned int turns, int cold, int with_former)
+static void measure_row(const struct native_row *row, unsigned int turns, enum how how, int with_former)
 {
 	static double ticks[NR_TREES][MOST_TURNS], cycles[NR_TREES][MOST_TURNS];
 	static double instructions[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
 	struct native_event *e[NR_TREES];
-	unsigned int n = cold ? 1 : batch_of(row), kept = 0, tried = 0;
+	unsigned int n = how == COLD ? 1 : batch_of(row), kept = 0, tried = 0;
 	unsigned long heads[NR_TREES] = {};
 	double mid, low, high;
+	pid_t child = 0;
 
 	open_all(row, e);
 	for (unsigned int t = 0; t < NR_TREES; t++) {
 		if (e[t])
 			heads[t] = trees[t].ops->head(e[t]);
+	}
+	if (how == BESIDE) {
+		beside->wanted = 0;
+		while (!e[beside->wanted])
+			beside->wanted++;
+		beside->written = NR_TREES;
+		child = write_beside(e, n);
 	}
 	for (; kept < turns && tried < MOST_TRIES * turns; tried++) {
 		unsigned int order[NR_TREES];
@@ -664,12 +720,18 @@ static void measure_row(const struct native_row *row, unsigned int turns, int co
 
 			if (!e[t])
 				continue;
-			good &= run_batch(t, e[t], n, cold, &b);
+			if (child)
+				wait_for_beside(child, t);
+			good &= run_batch(t, e[t], n, how == COLD, &b);
 			ticks[t][kept] = b.ticks;
 			cycles[t][kept] = b.cycles;
 			instructions[t][kept] = b.instructions;
 		}
 		kept += good;
+	}
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
 	}
 	for (unsigned int t = 0; t < NR_TREES; t++)
 		if (e[t])
@@ -681,7 +743,7 @@ static void measure_row(const struct native_row *row, unsigned int turns, int co
 
 		if (!e[t])
 			continue;
-		printf("row %s%s %s %u", cold ? "cold_" : "", row->name, trees[t].name, kept);
+		printf("row %s%s %s %u", how_names[how], row->name, trees[t].name, kept);
 		if (other < NR_TREES && e[other]) {
 			for (unsigned int i = 0; i < kept; i++)
 				ratio[i] = ticks[t][i] / ticks[other][i];
@@ -752,9 +814,12 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
-		measure_row(&rows[i], turns, 0, with_former);
-		if (strstr(rows[i].name, "readonly_64K") && rows[i].bytes <= 400)
-			measure_row(&rows[i], turns, 1, with_former);
+		measure_row(&rows[i], turns, HOT, with_former);
+		if (!strstr(rows[i].name, "readonly_64K") || rows[i].bytes > 400)
+			continue;
+		measure_row(&rows[i], turns, COLD, with_former);
+		if (CPU_COUNT(&other_cpu))
+			measure_row(&rows[i], turns, BESIDE, with_former);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes) && !only; i++) {
 		measure_copy(sizes[i], 64 * KB, turns);
@@ -766,7 +831,7 @@ int main(int argc, char **argv)
 {
 	const char *without = NULL, *only_tree = NULL, *only_row = NULL;
 	unsigned int turns = 1000;
-	int counting = 0, with_former = 0, opt;
+	int counting = 0, with_former = 0, opt, cpu;
 	cpu_set_t cpus;
 
 	while ((opt = getopt(argc, argv, "cn:pr:s:t:w:")) != -1) {
@@ -798,10 +863,21 @@ int main(int argc, char **argv)
 	}
 	if (turns < 10 || turns > MOST_TURNS)
 		die("turns are from 10 to %u", MOST_TURNS);
+	if (sched_getaffinity(0, sizeof(cpus), &cpus))
+		die("sched_getaffinity: %s", strerror(errno));
+	cpu = sched_getcpu();
+	CPU_CLR(cpu, &cpus);
+	for (unsigned int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&other_cpu); i++) {
+		if (CPU_ISSET(i, &cpus))
+			CPU_SET(i, &other_cpu);
+	}
 	CPU_ZERO(&cpus);
-	CPU_SET(sched_getcpu(), &cpus);
+	CPU_SET(cpu, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		die("sched_setaffinity: %s", strerror(errno));
+	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (beside == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	handle_signals();
 	map_memory();
