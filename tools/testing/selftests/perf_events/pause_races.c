@@ -324,7 +324,8 @@ TEST_F(pause_races, output_redirected)
 		return;
 	if (!open_other(_metadata, test, true))
 		return;
-	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other, 16, false));
+	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other,
+					WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE), false));
 	start_thread(_metadata, test, redirect);
 
 	for (pauses = 0; pauses < MEETINGS ||
