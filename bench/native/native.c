@@ -586,8 +586,8 @@ static const char *const how_names[] = { "", "cold_", "beside_" };
 static struct {
 	unsigned int wanted, written;
 } *beside;
-/* A processor that isn't ours, if we may use one. */
-static cpu_set_t other_cpu;
+/* A processor that isn't ours, or -1 if we may use none. */
+static int other_cpu = -1;
 
 /*
  * Start a copy of this process on the other processor, to write there until it is killed. Only what the kernel shares
@@ -601,9 +601,9 @@ static pid_t write_beside(struct native_event *e[NR_TREES], unsigned int n)
 		die("fork: %s", strerror(errno));
 	if (child)
 		return child;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent ||
-	    sched_setaffinity(0, sizeof(other_cpu), &other_cpu))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
+	go_to_cpu(other_cpu);
 	for (;;) {
 		unsigned int t = __atomic_load_n(&beside->wanted, __ATOMIC_RELAXED);
 
@@ -818,7 +818,7 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 		if (!strstr(rows[i].name, "readonly_64K") || rows[i].bytes > 400)
 			continue;
 		measure_row(&rows[i], turns, COLD, with_former);
-		if (CPU_COUNT(&other_cpu))
+		if (other_cpu >= 0)
 			measure_row(&rows[i], turns, BESIDE, with_former);
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes) && !only; i++) {
@@ -867,14 +867,11 @@ int main(int argc, char **argv)
 		die("sched_getaffinity: %s", strerror(errno));
 	cpu = sched_getcpu();
 	CPU_CLR(cpu, &cpus);
-	for (unsigned int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&other_cpu); i++) {
+	for (int i = 0; i < CPU_SETSIZE && other_cpu < 0; i++) {
 		if (CPU_ISSET(i, &cpus))
-			CPU_SET(i, &other_cpu);
+			other_cpu = i;
 	}
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus))
-		die("sched_setaffinity: %s", strerror(errno));
+	go_to_cpu(cpu);
 	beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (beside == MAP_FAILED)
 		die("mmap: %s", strerror(errno));

@@ -324,8 +324,7 @@ TEST_F(pause_races, output_redirected)
 		return;
 	if (!open_other(_metadata, test, true))
 		return;
-	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other,
-					WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE), false));
+	ASSERT_EQ(0, perf_overwrite_map(&ow, test->other, writer_buffer_pages(), false));
 	start_thread(_metadata, test, redirect);
 
 	for (pauses = 0; pauses < MEETINGS ||

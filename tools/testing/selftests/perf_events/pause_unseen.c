@@ -164,7 +164,7 @@ static bool open_events(struct __test_metadata *_metadata,
 {
 	struct perf_event_attr attr = attr_of(variant->maker);
 	bool samples = attr.sample_stack_user;
-	size_t pages = WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
+	size_t pages = writer_buffer_pages();
 	char filter[32];
 
 	snprintf(filter, sizeof(filter), "pid == %d", self->task);

@@ -85,6 +85,12 @@ static inline int writer_events_cpu(const struct pause_writer *writer)
 	return writer->events == WRITER_OF_TASK ? -1 : writer->cpu;
 }
 
+/* The pages of WRITER_BUFFER_BYTES, whatever their size. */
+static inline size_t writer_buffer_pages(void)
+{
+	return WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
+}
+
 /*
  * Starts a writer on @cpu. If @nested, the first of its events is a clock. Returns
  * whether it writes; if it doesn't the test is skipped.
@@ -94,7 +100,7 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 				enum writer_events events, bool backward, bool nested)
 {
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR | PERF_SAMPLE_STACK_USER);
-	size_t pages = WRITER_BUFFER_BYTES / sysconf(_SC_PAGESIZE);
+	size_t pages = writer_buffer_pages();
 	int status;
 
 	attr.sample_stack_user = WRITER_STACK_BYTES;
