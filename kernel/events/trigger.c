@@ -993,16 +993,9 @@ static void perf_trigger_free_work(struct work_struct *work)
 	queue_rcu_work(perf_trigger_free_wq, &set->free_work);
 }
 
-/**
- * perf_trigger_join - have a set freeze a buffer
- * @set: that was never armed
- * @event: that writes to the buffer
- * @rb: the buffer, to which the caller holds a reference
- *
- * Return: 0 or an error, see perf_trigger_ioctl().
- */
-int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event,
-		      struct perf_buffer *rb)
+/* perf_trigger_join() of @rb, to which @event writes and the caller holds a reference. */
+static int perf_trigger_join_buffer(struct perf_trigger_set *set, struct perf_event *event,
+				    struct perf_buffer *rb)
 {
 	struct perf_trigger_member *m, *other;
 	unsigned int nr_on_cpu = 0;
@@ -1062,6 +1055,32 @@ int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event,
 	spin_unlock(&perf_trigger_lock);
 	perf_trigger_unlock(set);
 	kfree(m);
+
+	return ret;
+}
+
+/**
+ * perf_trigger_join - have a set freeze a buffer
+ * @set: that was never armed
+ * @event: that writes to the buffer
+ *
+ * Context: process; sleeps. Takes the event's mmap_mutex.
+ *
+ * Return: 0 or an error, see perf_trigger_ioctl().
+ */
+int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event)
+{
+	struct perf_buffer *rb;
+	int ret;
+
+	/* An mmap() under way may yet fail, and doesn't know that we have its buffer. */
+	mutex_lock(&event->mmap_mutex);
+	rb = ring_buffer_get(event);
+	mutex_unlock(&event->mmap_mutex);
+	if (!rb)
+		return -ENXIO;
+	ret = perf_trigger_join_buffer(set, event, rb);
+	ring_buffer_put(rb);
 
 	return ret;
 }
@@ -1458,7 +1477,6 @@ static int perf_trigger_of_event(struct perf_trigger_set *set, unsigned int cmd,
 				 unsigned long fd)
 {
 	struct perf_event *event;
-	struct perf_buffer *rb;
 	struct file *file;
 	int ret;
 
@@ -1468,24 +1486,9 @@ static int perf_trigger_of_event(struct perf_trigger_set *set, unsigned int cmd,
 
 	event = file->private_data;
 	ret = security_perf_event_write(event);
-	if (ret)
-		goto put;
-
-	if (cmd == PERF_TRIGGER_IOC_ADD) {
-		ret = perf_trigger_add(set, event);
-		goto put;
-	}
-
-	ret = -ENXIO;
-	/* An mmap() under way may yet fail, and doesn't know that we have its buffer. */
-	mutex_lock(&event->mmap_mutex);
-	rb = ring_buffer_get(event);
-	mutex_unlock(&event->mmap_mutex);
-	if (rb) {
-		ret = perf_trigger_join(set, event, rb);
-		ring_buffer_put(rb);
-	}
-put:
+	if (!ret)
+		ret = cmd == PERF_TRIGGER_IOC_ADD ? perf_trigger_add(set, event) :
+						    perf_trigger_join(set, event);
 	fput(file);
 
 	return ret;

@@ -119,8 +119,7 @@ struct perf_trigger_set {
 struct perf_trigger_set *
 perf_trigger_alloc(const struct perf_trigger_attr *attr, u64 (*clock)(void));
 void perf_trigger_free(struct perf_trigger_set *set);
-int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event,
-		      struct perf_buffer *rb);
+int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event);
 int perf_trigger_add(struct perf_trigger_set *set, struct perf_event *event);
 int perf_trigger_arm(struct perf_trigger_set *set, u64 *generation);
 int perf_trigger_fire(struct perf_trigger_set *set);

@@ -84,6 +84,7 @@ static void trigger_test_open(struct kunit *test, struct trigger_test *t, int i,
 	event->fixed_size = event->header_size;
 	event->overflow_handler = backward ? perf_event_output_backward :
 					     perf_event_output_forward;
+	mutex_init(&event->mmap_mutex);
 	mutex_init(&event->child_mutex);
 	INIT_LIST_HEAD(&event->child_list);
 	init_irq_work(&event->pending_irq, trigger_test_wakeup);
@@ -146,7 +147,7 @@ static struct trigger_test *trigger_test_set(struct kunit *test,
 	KUNIT_ASSERT_NOT_NULL(test, t->set);
 	for (i = 0; i < TRIGGER_TEST_EVENTS; i++) {
 		trigger_test_open(test, t, i, backward);
-		KUNIT_ASSERT_EQ(test, perf_trigger_join(t->set, &t->event[i], t->rb[i]), 0);
+		KUNIT_ASSERT_EQ(test, perf_trigger_join(t->set, &t->event[i]), 0);
 	}
 	KUNIT_ASSERT_EQ(test, perf_trigger_add(t->set, &t->event[0]), 0);
 
@@ -707,7 +708,7 @@ static void test_added_to_another(struct kunit *test)
 	t->rb[0]->trigger_left = false;
 	t->other = perf_trigger_alloc(&trigger_at_once, local_clock);
 	KUNIT_ASSERT_NOT_NULL(test, t->other);
-	ret = perf_trigger_join(t->other, &t->event[0], t->rb[0]);
+	ret = perf_trigger_join(t->other, &t->event[0]);
 	trigger_test_arm(test, t);
 	t->fired = false;
 	bp = kunit_breakpoint(test, &t->event[0].rb, sizeof(t->event[0].rb), true,
@@ -1384,7 +1385,9 @@ static void test_closed_by_thread(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	rb = rb_alloc(1, 0, -1, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
-	KUNIT_ASSERT_EQ(test, perf_trigger_join(other, &t->event[0], rb), 0);
+	rcu_assign_pointer(t->event[0].rb, rb);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(other, &t->event[0]), 0);
+	rcu_assign_pointer(t->event[0].rb, t->rb[0]);
 
 	/* That takes this mutex, as it does if somebody pauses the buffer all the time. */
 	workqueue_set_max_active(perf_trigger_free_wq, 1);
@@ -1694,7 +1697,7 @@ static void test_errors(struct kunit *test)
 	struct perf_trigger_set *other;
 	struct perf_buffer *rb;
 
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[0], t->rb[0]), -EEXIST);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[0]), -EEXIST);
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[0]), -EEXIST);
 	KUNIT_EXPECT_TRUE(test, is_default_overflow_handler(&t->event[0]));
 
@@ -1708,35 +1711,93 @@ static void test_errors(struct kunit *test)
 
 	t->event[1].clock = trigger_test_clock;
 	perf_trigger_leave(t->rb[1]);
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -EXDEV);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -EXDEV);
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EXDEV);
 	t->event[1].clock = local_clock;
 
 	rb = rb_alloc(0, 0, -1, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], rb), -ENOBUFS);
+	rcu_assign_pointer(t->event[1].rb, rb);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -ENOBUFS);
+	rcu_assign_pointer(t->event[1].rb, t->rb[1]);
 	ring_buffer_put(rb);
 
 	t->set->attr.depth_bytes++;
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ERANGE);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -ERANGE);
 	t->set->attr.depth_bytes--;
 
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ENXIO);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -ENXIO);
 
 	other = perf_trigger_alloc(&t->set->attr, local_clock);
 	KUNIT_ASSERT_NOT_NULL(test, other);
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(other, &t->event[0], t->rb[0]), -EBUSY);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(other, &t->event[0]), -EBUSY);
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(other, &t->event[0]), -EBUSY);
 	perf_trigger_free(other);
 
 	t->set->nr_members = PERF_TRIGGER_MAX;
 	t->set->nr_triggers = PERF_TRIGGER_MAX;
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -ENOSPC);
 
 	trigger_test_arm(test, t);
-	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1], t->rb[1]), -EALREADY);
+	KUNIT_EXPECT_EQ(test, perf_trigger_join(t->set, &t->event[1]), -EALREADY);
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EALREADY);
+}
+
+struct trigger_test_joining {
+	struct trigger_test	*t;
+	struct completion	done;
+	int			ret;
+};
+
+static int trigger_test_joiner(void *arg)
+{
+	struct trigger_test_joining *j = arg;
+
+	j->ret = perf_trigger_join(j->t->other, &j->t->event[1]);
+	complete(&j->done);
+
+	return 0;
+}
+
+/* A buffer whose mmap() is under way, and fails, doesn't join: it would stay, unaccounted. */
+static void test_join_waits_for_mmap(struct kunit *test)
+{
+	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
+	struct trigger_test_joining *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
+	struct task_struct *task;
+	bool held_up;
+
+	KUNIT_ASSERT_NOT_NULL(test, j);
+	perf_trigger_leave(t->rb[1]);
+	t->rb[1]->trigger_left = false;
+	t->other = perf_trigger_alloc(&trigger_at_once, local_clock);
+	KUNIT_ASSERT_NOT_NULL(test, t->other);
+
+	j->t = t;
+	init_completion(&j->done);
+	mutex_lock(&t->event[1].mmap_mutex);
+	task = kthread_run(trigger_test_joiner, j, "trigger_join");
+	if (IS_ERR(task)) {
+		mutex_unlock(&t->event[1].mmap_mutex);
+		perf_trigger_free(t->other);
+		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
+		return;
+	}
+	get_task_struct(task);
+	/* It has either ended, or is asleep where it waits for the mutex. */
+	held_up = TRIGGER_TEST_WAIT(completion_done(&j->done) ||
+				    READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE);
+	rcu_assign_pointer(t->event[1].rb, NULL);
+	mutex_unlock(&t->event[1].mmap_mutex);
+	wait_for_completion(&j->done);
+	put_task_struct(task);
+	perf_trigger_leave(t->rb[1]);
+	perf_trigger_free(t->other);
+
+	KUNIT_EXPECT_TRUE(test, held_up);
+	KUNIT_EXPECT_EQ(test, j->ret, -ENXIO);
+	KUNIT_EXPECT_EQ(test, refcount_read(&t->rb[1]->refcount), 1);
 }
 
 static struct kunit_case trigger_test_cases[] = {
@@ -1768,6 +1829,7 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_generation),
 	KUNIT_CASE(test_hold_off),
 	KUNIT_CASE(test_clock_is_set),
+	KUNIT_CASE(test_join_waits_for_mmap),
 	KUNIT_CASE(test_errors),
 	{}
 };
