@@ -576,8 +576,9 @@ composes()
 	post='' onstock=''
 	for tree in fixes post onstock; do
 		made=$(TREE=$tree "$ROOT/scripts/tree" -g "$1" -s "$2" 2>&1) || {
-			echo "$made" | sed -n 's/^error: //p' | tail -n 1 |
-				sed -E "s/ doesn't apply to .*: error: (patch failed: )?/ fails at /; s/; give a kernel.*//"
+			refused=$(echo "$made" | sed -n 's/^error: //p' | tail -n 1 |
+				sed -E "s/ doesn't apply to .*: error: (patch failed: )?/ fails at /; s/; give a kernel.*//")
+			echo "${refused:-$tree can't be made: $(echo "$made" | tail -n 1)}"
 			return 1
 		}
 		eval "$tree=\$made"
