@@ -225,6 +225,7 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	recorder_input:*.bad_filter.* \
 	recorder_input:*.no_such_command.* \
 	recorder_names:* \
+	recorder_output:recorder_ends.* \
 	recorder_output:recorder_output.* \
 	recorder_trigger:recorder_trigger.* \
 	sample_fields:*backward* \

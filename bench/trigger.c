@@ -226,7 +226,7 @@ static void open_set(struct perf_overwrite_set *set, unsigned int per_cpu, int b
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		for (unsigned int i = 0; i < per_cpu; i++)
 			must(perf_overwrite_set_join(set, &buffers[cpu][i]), "to join");
-		must(perf_overwrite_set_add(set, triggers[cpu], &buffers[cpu][0]), "to add");
+		must(perf_overwrite_set_add(set, triggers[cpu], &buffers[cpu][0], 1), "to add");
 	}
 }
 
@@ -289,7 +289,7 @@ static void stop_once(struct perf_overwrite_set *set, unsigned int per_cpu, stru
 
 	fire();
 	while (!perf_overwrite_set_stopped(set))
-		must(poll(polled, nr_polled, -1) < 0, "poll");
+		must(poll(polled, nr_polled, perf_overwrite_set_timeout(set)) < 0, "poll");
 	must(perf_overwrite_set_read(set, &cut), "read");
 	told = now();
 	fired();

@@ -15,6 +15,13 @@
 
 #define COMMAND_GRACE_SECONDS	2
 
+/* A command that reads from the terminal may: in the background it would be stopped. */
+static inline void hand_terminal(pid_t from, pid_t to)
+{
+	if (tcgetpgrp(STDIN_FILENO) == from)
+		tcsetpgrp(STDIN_FILENO, to);
+}
+
 /*
  * Starts the command, which waits until a byte is written to *@go; if that is closed
  * it isn't run. Returns its pid.
@@ -47,6 +54,8 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 			_exit(126);
 		_exit(127);
 	}
+	setpgid(pid, pid);
+	hand_terminal(getpgrp(), pid);
 	close(hold[0]);
 	close(result[1]);
 	*go = hold[1];

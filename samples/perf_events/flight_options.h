@@ -10,6 +10,8 @@
 
 #define DEFAULT_PAGES		64
 #define DEFAULT_LAST		30
+/* The kernel's limit, too. */
+#define MOST_DEPTH_NS		(3600 * 1000000000ULL)
 
 static const char usage[] =
 	"Usage: flight_recorder [options] [event...] [-- command [argument...]]\n"
@@ -17,7 +19,7 @@ static const char usage[] =
 	"Records events in a buffer of each CPU, and always overwrites the oldest records.\n"
 	"A snapshot prints the latest ones. The recorder takes it on SIGUSR2, after a time,\n"
 	"on a trigger, when the command or the recorded processes have ended, and at the\n"
-	"end (SIGINT, SIGTERM).\n"
+	"end (SIGINT, SIGTERM, SIGHUP).\n"
 	"\n"
 	"  event                 a tracepoint as group:name, or one of cpu-clock,\n"
 	"                        task-clock, page-faults, minor-faults, major-faults,\n"
@@ -187,6 +189,11 @@ static inline void check_triggers(struct options *options)
 	if (options->depth.bytes > size)
 		die("--after-trigger: %llu bytes are more than a buffer has: use a larger -m",
 		    (unsigned long long)options->depth.bytes);
+	if (options->depth.ns > MOST_DEPTH_NS || options->holdoff.ns > MOST_DEPTH_NS)
+		die("--after-trigger, --hold-off: give an hour at most");
+	if (options->holdoff.bytes > size)
+		die("--hold-off: %llu bytes are more than a buffer has: use a larger -m",
+		    (unsigned long long)options->holdoff.bytes);
 	if (options->rearm && !options->repeats)
 		options->repeat = 0;
 }
@@ -200,8 +207,12 @@ static inline void parse_options(struct options *options, int argc, char **argv)
 
 	opterr = 0;
 	while ((option = getopt_long(events_end, argv, ":Aa:d:hjlm:n:o:p:Rr:t:", option_names,
-				     NULL)) != -1)
-		parse_option(options, option, argv[optind - 1]);
+				     NULL)) != -1) {
+		const char letter[] = { '-', optopt, '\0' }, *word = argv[optind - 1];
+
+		/* In the midst of a word as -jx this isn't the one. */
+		parse_option(options, option, optopt && strncmp(word, "--", 2) ? letter : word);
+	}
 	check_triggers(options);
 	if (options->all_cpus && options->nr_pids)
 		die("--pid records some tasks, --all-cpus all of them: leave one out");

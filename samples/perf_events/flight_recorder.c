@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -197,6 +198,14 @@ static void open_names(struct recorder *recorder, struct channel *channel)
 	}
 }
 
+static bool is_initial_pid_namespace(void)
+{
+	struct stat stat_of;
+
+	/* PROC_PID_INIT_INO */
+	return stat("/proc/self/ns/pid", &stat_of) || stat_of.st_ino == 0xeffffffc;
+}
+
 /* Don't record the recorder, if the kernel can tell it apart. */
 static void set_filter(const struct kind *kind, int fd)
 {
@@ -210,6 +219,11 @@ static void set_filter(const struct kind *kind, int fd)
 	if (length >= (int)sizeof(filter) - 32)
 		die("the filter of '%s' is too long", kind->name);
 	snprintf(filter + length, sizeof(filter) - length, "common_pid != %d", getpid());
+	/* There it is another task's number: ours has two. */
+	if (!is_initial_pid_namespace())
+		filter[length ? length - strlen(" && ") : 0] = '\0';
+	if (!filter[0])
+		return;
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) || !kind->filter)
 		return;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, kind->filter))
@@ -407,6 +421,8 @@ static void stop_buffers(struct recorder *recorder)
 
 static void resume_buffers(struct recorder *recorder)
 {
+	if (recorder->cut_short)
+		return;
 	if (recorder->options->nr_triggers)
 		arm_set(recorder);
 	else if (!recorder->options->lossless)
@@ -472,11 +488,15 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 	unsigned int set = recorder->options->nr_pids ? tasks + recorder->nr_targets : tasks;
 
 	for (;;) {
+		int timeout = poll_timeout(until), left = -1;
 		struct signalfd_siginfo info;
 		bool told = false, gone = false;
 
-		if (poll(recorder->polled, recorder->nr_polled, poll_timeout(until)) < 0 &&
-		    errno != EINTR)
+		if (recorder->options->nr_triggers)
+			left = perf_overwrite_set_timeout(&recorder->set);
+		if (left >= 0 && (timeout < 0 || left < timeout))
+			timeout = left;
+		if (poll(recorder->polled, recorder->nr_polled, timeout) < 0 && errno != EINTR)
 			die("can't wait: %s", strerror(errno));
 		for (unsigned int i = 1; i < recorder->nr_polled; i++) {
 			struct pollfd *polled = &recorder->polled[i];
@@ -505,7 +525,7 @@ static int record(struct recorder *recorder, pid_t command, int go, int failed)
 {
 	const struct options *options = recorder->options;
 	long long period = options->after, until = 0;
-	bool ending = false;
+	pid_t child = command;
 
 	enable_events(recorder);
 	if (options->nr_triggers)
@@ -519,26 +539,28 @@ static int record(struct recorder *recorder, pid_t command, int go, int failed)
 		fprintf(stderr, "flight_recorder: recording; kill -USR2 %d takes a snapshot\n",
 			getpid());
 
-	while (!ending) {
+	while (!recorder->ending) {
 		int signal = wait_for_signal(recorder, until);
 
 		if (signal == SIGCHLD) {
-			if (!command || waitpid(command, NULL, WNOHANG) != command)
+			if (!command || !waitpid(command, NULL, WNOHANG))
 				continue;
 			command = 0;
 		}
-		ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM ||
-			 signal == GONE;
+		recorder->ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM ||
+				   signal == SIGHUP || signal == GONE;
 
 		take_snapshot(recorder);
 		report(recorder);
 		if (options->repeat && recorder->snapshots >= options->repeat)
-			ending = true;
+			recorder->ending = true;
 		if (period && !signal)
 			until += period;
 	}
 	if (command)
 		end_command(command);
+	if (child)
+		hand_terminal(child, getpgrp());
 
 	if (!recorder->samples)
 		die("no event happened: nothing was recorded");
@@ -556,12 +578,22 @@ int main(int argc, char **argv)
 		.options = &options,
 		.counts_lost = true,
 	};
+	struct sigaction hangup;
 	int go = -1, failed = -1;
 	pid_t command = 0;
 	sigset_t signals;
 
+	/* Whoever starts us may not care for the ends of children, but we do. */
+	signal(SIGCHLD, SIG_DFL);
 	/* From now on, so that an early one is late rather than lost. */
 	sigemptyset(&signals);
+	/* Only blocked: who hands the terminal over gets it. */
+	sigaddset(&signals, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	sigemptyset(&signals);
+	/* But under nohup. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGUSR2);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);

@@ -31,9 +31,10 @@ static const struct trace_style trace_text = {
 static inline void print_entry(const struct recorder *recorder, const struct entry *entry)
 {
 	const char *name = find_task_name(&recorder->names, entry->tid, entry->time);
-	char task[64];
+	char task[128];
 
-	snprintf(task, sizeof(task), "%s-%d", name, (int)entry->tid);
+	printable_name(task, sizeof(task) - 16, name);
+	snprintf(task + strlen(task), 16, "-%d", (int)entry->tid);
 	printf("%4d %6llu.%06llu  %-22s ", entry->channel->cpu,
 	       (unsigned long long)(entry->time / NSEC_PER_SEC),
 	       (unsigned long long)(entry->time % NSEC_PER_SEC / 1000), task);
@@ -79,7 +80,9 @@ static inline void print_trigger(const struct recorder *recorder,
 {
 	const struct entry *trigger = find_trigger(recorder, entries, nr_entries);
 
-	if (!recorder->cut.id)
+	if (recorder->cut_short)
+		printf("\nended before a trigger had stopped the buffers\n");
+	else if (!recorder->cut.id)
 		printf("\nno trigger came\n");
 	else if (trigger)
 		printf("\ntrigger: %s%s%s\n", trigger->kind->name,
@@ -120,8 +123,9 @@ static inline void report(struct recorder *recorder)
 	(json ? json_summary : print_summary)(recorder, entries, nr_entries);
 	if (options->nr_triggers)
 		(json ? json_trigger : print_trigger)(recorder, entries, nr_entries);
-	fflush(stdout);
 	free(entries);
+	if (fflush(stdout) || ferror(stdout))
+		die("can't write what is printed: %s", strerror(errno));
 }
 
 #endif /* _SAMPLES_FLIGHT_REPORT_H */

@@ -52,11 +52,8 @@ static inline void open_set(struct recorder *recorder)
 		.holdoff_bytes	= options->holdoff.bytes,
 	};
 
-	if (perf_overwrite_set_open(&recorder->set, recorder->channels[0].ow.fd, &attr)) {
-		if (errno == ERANGE)
-			die("--after-trigger, --hold-off: give an hour at most");
+	if (perf_overwrite_set_open(&recorder->set, recorder->channels[0].ow.fd, &attr))
 		die("the kernel makes no set of buffers: %s", strerror(errno));
-	}
 	for (int c = 0; c < recorder->nr_channels; c++)
 		if (perf_overwrite_set_join(&recorder->set, &recorder->channels[c].ow))
 			die("the buffer of CPU %d can't be stopped by a trigger: %s",
@@ -72,7 +69,12 @@ static inline void add_to_set(struct recorder *recorder, struct channel *channel
 	for (int t = 0; t < recorder->nr_targets; t++) {
 		int fd = channel->fds[i * recorder->nr_targets + t];
 
-		if (fd >= 0 && perf_overwrite_set_add(&recorder->set, fd, &channel->ow))
+		if (fd < 0 || !perf_overwrite_set_add(&recorder->set, fd, &channel->ow,
+						      recorder->kinds[i].attr.sample_period))
+			continue;
+		if (errno == ENOSPC)
+			die("too many triggers of tasks and CPUs: record fewer tasks");
+		else
 			die("'%s' can't be a trigger on CPU %d: %s", recorder->kinds[i].name,
 			    channel->cpu, strerror(errno));
 	}
@@ -91,12 +93,23 @@ static inline void arm_set(struct recorder *recorder)
 	recorder->armed_at = now();
 }
 
-/* Whether or not a trigger came. */
+/*
+ * Whether or not a trigger came. Who ends the recorder doesn't want to wait for a depth:
+ * the buffers are paused then, and the set isn't armed any more.
+ */
 static inline void stop_set(struct recorder *recorder)
 {
-	if (perf_overwrite_set_fire(&recorder->set) ||
-	    perf_overwrite_set_read(&recorder->set, &recorder->cut))
+	if (recorder->ending && recorder->options->depth.ns &&
+	    !perf_overwrite_set_stopped(&recorder->set)) {
+		if (perf_overwrite_set_pause(&recorder->set))
+			die("can't pause the buffers: %s", strerror(errno));
+		recorder->cut = (struct perf_overwrite_cut) { .time = now(), .by_reader = true };
+		recorder->cut.until = recorder->cut.time;
+		recorder->cut_short = true;
+	} else if (perf_overwrite_set_fire(&recorder->set) ||
+		   perf_overwrite_set_read(&recorder->set, &recorder->cut)) {
 		die("can't stop the buffers: %s", strerror(errno));
+	}
 	recorder->since = recorder->armed_at;
 }
 
@@ -132,6 +145,9 @@ static inline void correct_cut(struct recorder *recorder, const struct entry *en
 		if (entries[i].time < recorder->since + holdoff->ns ||
 		    !is_of_trigger(recorder, &entries[i]))
 			continue;
+		/* Its record was overwritten: this is a later one. */
+		if (entries[i].time > recorder->cut.time)
+			return;
 		perf_overwrite_cut_at(&recorder->cut, entries[i].time);
 		return;
 	}
@@ -204,9 +220,12 @@ static inline void print_cut(const struct recorder *recorder)
 	const struct depth *depth = &recorder->options->depth;
 
 	print_time("cut at ", cut->time);
-	printf(", buffers stopped %s%s by %s\n", depth->ns ? depth->text : "at once",
-	       depth->ns ? " later" : "",
-	       cut->by_reader ? "the recorder, as this kernel has no triggers" : "the kernel");
+	if (recorder->cut_short)
+		printf(", buffers stopped at once by the recorder, as it was ended\n");
+	else
+		printf(", buffers stopped %s%s by %s\n", depth->ns ? depth->text : "at once",
+		       depth->ns ? " later" : "", cut->by_reader ?
+		       "the recorder, as this kernel has no triggers" : "the kernel");
 	print_cpus(recorder);
 	print_window(recorder);
 	printf("samples of triggers: %llu suppressed later, %llu held off before\n",

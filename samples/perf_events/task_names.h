@@ -42,6 +42,17 @@ struct task_names {
 	bool			sorted;
 };
 
+/* A name may have any bytes: those that would disturb a line or a terminal as numbers. */
+static inline void printable_name(char *text, size_t size, const char *name)
+{
+	size_t length = 0;
+
+	for (text[0] = '\0'; *name && length + 5 <= size; name++)
+		length += snprintf(text + length, size - length,
+				   *name >= ' ' && *name <= '~' ? "%c" : "\\x%02x",
+				   (unsigned char)*name);
+}
+
 static inline int compare_task_names(const void *one, const void *other)
 {
 	const struct task_name *a = one, *b = other;
@@ -165,12 +176,28 @@ static inline void add_task_name(struct task_names *names, const struct task_nam
 	names->sorted = false;
 }
 
+/* A newline may be in it, too: only the one at its end isn't the name's. */
+static inline bool read_task_name(const char *path, char *name)
+{
+	FILE *file = fopen(path, "r");
+	size_t length = 0;
+
+	if (file) {
+		length = fread(name, 1, TASK_NAME_SIZE, file);
+		fclose(file);
+	}
+	if (!length)
+		return false;
+	name[length - 1] = '\0';
+	return true;
+}
+
 /* Adds the names that all tasks have now, as of @time. */
 static inline void read_task_names(struct task_names *names, __u64 time)
 {
 	struct dirent *process, *thread;
 	DIR *processes, *threads;
-	char path[64], line[64];
+	char path[64];
 
 	processes = opendir("/proc");
 	while (processes && (process = readdir(processes))) {
@@ -187,9 +214,7 @@ static inline void read_task_names(struct task_names *names, __u64 time)
 			snprintf(path, sizeof(path), "/proc/%u/comm", name.tid);
 			if (!name.tid)
 				continue;
-			read_line(path, line, sizeof(line));
-			snprintf(name.name, sizeof(name.name), "%.*s", TASK_NAME_SIZE - 1, line);
-			if (line[0])
+			if (read_task_name(path, name.name))
 				add_task_name(names, &name);
 		}
 		if (threads)
@@ -287,10 +312,12 @@ static inline const char *side_band_name(const struct perf_event_header *header)
 static inline void print_side_band(const struct perf_event_header *header)
 {
 	union side_band record = side_band(header);
+	char name[4 * TASK_NAME_SIZE + 5];
 
 	switch (header->type) {
 	case PERF_RECORD_COMM:
-		printf("%s-%u", record.comm.name, record.comm.tid);
+		printable_name(name, sizeof(name), record.comm.name);
+		printf("%s-%u", name, record.comm.tid);
 		break;
 	case PERF_RECORD_FORK:
 		printf("%u by %u", record.task.tid, record.task.ptid);

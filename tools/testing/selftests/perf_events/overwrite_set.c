@@ -170,7 +170,7 @@ FIXTURE_SETUP(overwrite_set)
 		ASSERT_LE(0, self->mine[i]);
 		self->mine_id[i] = event_id(self->mine[i]);
 		ASSERT_EQ(0, ioctl(self->mine[i], PERF_EVENT_IOC_SET_OUTPUT, self->ow[i].fd));
-		ASSERT_EQ(0, perf_overwrite_set_add(&self->set, self->mine[i], &self->ow[i]));
+		ASSERT_EQ(0, perf_overwrite_set_add(&self->set, self->mine[i], &self->ow[i], 1));
 		ASSERT_EQ(0, ioctl(self->ow[i].fd, PERF_EVENT_IOC_ENABLE, 0));
 		self->load[i] = fork();
 		if (!self->load[i])
@@ -263,7 +263,8 @@ TEST_F(overwrite_set, window_of_all)
 		make_fault(&self->area, round);
 		ASSERT_EQ(0, ioctl(self->mine[mine], PERF_EVENT_IOC_DISABLE, 0));
 		while (!perf_overwrite_set_stopped(&self->set))
-			poll(polled, perf_overwrite_set_poll(&self->set, polled), -1);
+			poll(polled, perf_overwrite_set_poll(&self->set, polled),
+			     perf_overwrite_set_timeout(&self->set));
 		ASSERT_EQ(0, perf_overwrite_set_read(&self->set, &cut));
 		EXPECT_EQ(self->mine_id[mine], cut.id);
 		EXPECT_EQ(variant->depth_ns, cut.until - cut.time);

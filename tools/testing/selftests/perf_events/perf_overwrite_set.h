@@ -9,24 +9,31 @@
  *
  *	perf_overwrite_set_open(&set, fd, &attr);	of any of the events
  *	perf_overwrite_set_join(&set, &ow);		each buffer
- *	perf_overwrite_set_add(&set, fd, &ow);		each trigger, which writes there
+ *	perf_overwrite_set_add(&set, fd, &ow, period);	each trigger, which writes there
  *	perf_overwrite_set_arm(&set);
- *	while (!perf_overwrite_set_stopped(&set))
- *		poll(fds, perf_overwrite_set_poll(&set, fds), -1);
+ *	count = perf_overwrite_set_poll(&set, fds);
+ *	while (!perf_overwrite_set_stopped(&set)) {
+ *		poll(fds, count, perf_overwrite_set_timeout(&set));
+ *		for each of fds:			its task or CPU has gone
+ *			if (fds[i].revents & (POLLHUP | POLLERR))
+ *				fds[i].fd = -1;
+ *	}
  *	perf_overwrite_set_read(&set, &cut);
  *	perf_overwrite_window_begin(&window, &cut, 0);
  *	for each buffer:
  *		perf_overwrite_begin(&walk, &ow);
  *		while ((record = perf_overwrite_next_until(&walk, space, &span, &cut, time_of)))
  *			use(record);
- *		perf_overwrite_window_narrow(&window, &span);
+ *		if (perf_overwrite_written(0, perf_overwrite_head(&ow)) > ow.size)
+ *			perf_overwrite_window_narrow(&window, &span);
  *	perf_overwrite_set_arm(&set);			all run on
  *
  * The cut is a time, and no promise that the buffers stop at one instant: CPUs learn of
  * the trigger at different times, and may write records that are later than the cut and
  * the depth. A reader drops these late records. What remains of all buffers can be
  * compared in the window that all of them cover, from the latest of their oldest records
- * to the cut and the depth.
+ * to the cut and the depth. Where the depth is also a number of bytes, a buffer that
+ * has taken these is stopped earlier: from its newest record on nothing is known.
  *
  * Kernels with triggers stop the buffers by themselves, see linux/perf_trigger.h. On
  * others the program does it: a trigger wakes it, if that was opened with
@@ -92,7 +99,8 @@ struct perf_overwrite_member {
 	int			fd;
 	struct perf_overwrite	*ow;
 	__u64			id;
-	__u64			count;		/* of the trigger, as far as it is known */
+	__u64			period;
+	__u64			count;		/* of its samples, as far as it is known */
 	__u64			armed_at;	/* head of the buffer */
 };
 
@@ -107,6 +115,7 @@ struct perf_overwrite_members {
  * @attr:	as given
  * @generation:	how often it was armed
  * @armed:	no more than this: neither fired nor stopped
+ * @runs_on:	fired, and not yet paused: the depth, where the program stops the buffers
  * @armed_at:	when that was
  * @cut:	what is known of it, while the program stops the buffers
  * @buffers:	that have joined
@@ -117,6 +126,7 @@ struct perf_overwrite_set {
 	struct perf_overwrite_set_attr	attr;
 	__u64				generation;
 	bool				armed;
+	bool				runs_on;
 	__u64				armed_at;
 	struct perf_overwrite_cut	cut;
 	struct perf_overwrite_members	buffers;
@@ -362,16 +372,20 @@ static inline int perf_overwrite_set_join(struct perf_overwrite_set *set,
 
 /*
  * Samples of the event are to stop the set; they are written to @ow, which has joined.
- * The first that read() returns of the event has to be its count.
+ * @period is its attr.sample_period. The first that read() returns of the event has to
+ * be its count. Where the program stops the buffers, that tells how many samples came.
  *
  * Returns 0, or -1 with errno set.
  */
 static inline int perf_overwrite_set_add(struct perf_overwrite_set *set, int fd,
-					 struct perf_overwrite *ow)
+					 struct perf_overwrite *ow, __u64 period)
 {
 	if (set->fd >= 0 && perf_trigger_add(set->fd, fd))
 		return -1;
-	return perf_overwrite_set_remember(&set->triggers, fd, ow);
+	if (perf_overwrite_set_remember(&set->triggers, fd, ow))
+		return -1;
+	set->triggers.member[set->triggers.count - 1].period = period ? period : 1;
+	return 0;
 }
 
 /* How often the trigger came since it was asked last. */
@@ -381,6 +395,7 @@ static inline __u64 perf_overwrite_set_came(struct perf_overwrite_member *trigge
 
 	if (read(trigger->fd, counts, sizeof(counts)) < (ssize_t)sizeof(counts[0]))
 		return 0;
+	counts[0] /= trigger->period;
 	came = counts[0] - trigger->count;
 	trigger->count = counts[0];
 	return came;
@@ -393,7 +408,7 @@ static inline int perf_overwrite_set_arm(struct perf_overwrite_set *set)
 		return perf_trigger_arm(set->fd, &set->generation);
 
 	for (unsigned int i = 0; i < set->buffers.count; i++)
-		if (perf_overwrite_resume(set->buffers.member[i].fd))
+		if (perf_overwrite_resume(set->buffers.member[i].fd) && errno != EINVAL)
 			return -1;
 	for (unsigned int i = 0; i < set->triggers.count; i++) {
 		struct perf_overwrite_member *trigger = &set->triggers.member[i];
@@ -404,20 +419,24 @@ static inline int perf_overwrite_set_arm(struct perf_overwrite_set *set)
 	memset(&set->cut, 0, sizeof(set->cut));
 	set->armed_at = perf_overwrite_set_now(set);
 	set->armed = true;
+	set->runs_on = false;
 	set->generation++;
 	return 0;
 }
 
-/* Pauses all buffers: starts with all, so that none waits for the waiting for another. */
+/*
+ * Pauses all buffers: starts with all, so that none waits for the waiting for another.
+ * One that isn't mapped any more is no buffer: EINVAL.
+ */
 static inline int perf_overwrite_set_pause(struct perf_overwrite_set *set)
 {
 	const struct perf_overwrite_members *buffers = &set->buffers;
 
 	for (unsigned int i = 0; i < buffers->count; i++)
-		if (perf_overwrite_pause_start(buffers->member[i].fd))
+		if (perf_overwrite_pause_start(buffers->member[i].fd) && errno != EINVAL)
 			return -1;
 	for (unsigned int i = 0; i < buffers->count; i++)
-		if (perf_overwrite_pause(buffers->member[i].fd))
+		if (perf_overwrite_pause(buffers->member[i].fd) && errno != EINVAL)
 			return -1;
 	/* Without membarrier a moment has to do: writers don't sleep. */
 	if (buffers->count && !perf_overwrite_freezes(buffers->member[0].fd) &&
@@ -426,24 +445,42 @@ static inline int perf_overwrite_set_pause(struct perf_overwrite_set *set)
 	return 0;
 }
 
-/* The program stops the buffers now, but for the depth, because of that event if any. */
+/* What is left of the depth, in nanoseconds. */
+static inline __u64 perf_overwrite_set_left(const struct perf_overwrite_set *set)
+{
+	__u64 time = perf_overwrite_set_now(set);
+
+	return time < set->cut.until ? set->cut.until - time : 0;
+}
+
+/* The program stops the buffers, if their depth is over. */
+static inline int perf_overwrite_set_finish(struct perf_overwrite_set *set)
+{
+	if (!set->runs_on || perf_overwrite_set_left(set))
+		return 0;
+	set->runs_on = false;
+	return perf_overwrite_set_pause(set);
+}
+
+/* The program is to stop the buffers, because of that event if any. */
 static inline int perf_overwrite_set_stop(struct perf_overwrite_set *set, __u64 id)
 {
 	struct perf_overwrite_cut *cut = &set->cut;
-	__u64 depth = set->attr.depth_ns;
-	struct timespec left = {
-		.tv_sec = depth / 1000000000,
-		.tv_nsec = depth % 1000000000,
-	};
 
 	cut->id = id;
 	cut->time = perf_overwrite_set_now(set);
-	cut->until = cut->time + depth;
+	cut->until = cut->time + set->attr.depth_ns;
 	cut->by_reader = true;
 	set->armed = false;
-	while (depth && nanosleep(&left, &left) && errno == EINTR)
-		;
-	return perf_overwrite_set_pause(set);
+	set->runs_on = true;
+	return perf_overwrite_set_finish(set);
+}
+
+/* How long poll() may wait, in milliseconds, until perf_overwrite_set_stopped() has to be asked. */
+static inline int perf_overwrite_set_timeout(const struct perf_overwrite_set *set)
+{
+	/* What is left of a millisecond is one. An hour is the most. */
+	return set->runs_on ? (int)(perf_overwrite_set_left(set) / 1000000) + 1 : -1;
 }
 
 /* Stops the buffers without a trigger, if none came before. Returns 0, or -1 with errno set. */
@@ -486,7 +523,8 @@ static inline bool perf_overwrite_set_stopped(struct perf_overwrite_set *set)
 			perf_overwrite_set_stop(set, trigger->id);
 		}
 	}
-	return !set->armed && set->generation;
+	perf_overwrite_set_finish(set);
+	return !set->armed && !set->runs_on && set->generation;
 }
 
 /* How many descriptors have to be polled. */
@@ -516,6 +554,11 @@ static inline int perf_overwrite_set_read(struct perf_overwrite_set *set,
 	if (set->fd >= 0)
 		return perf_overwrite_kernel_cut(set, cut);
 
+	while (set->runs_on) {
+		poll(NULL, 0, perf_overwrite_set_timeout(set));
+		if (perf_overwrite_set_finish(set))
+			return -1;
+	}
 	for (unsigned int i = 0; i < set->triggers.count; i++)
 		set->cut.suppressed += perf_overwrite_set_came(&set->triggers.member[i]);
 	*cut = set->cut;

@@ -58,6 +58,24 @@ FIXTURE_VARIANT_ADD(recorder_input, deeper_than_buffer)
 	.said = "larger -m",
 };
 
+FIXTURE_VARIANT_ADD(recorder_input, longer_than_an_hour)
+{
+	.arguments = { "--trigger", "page-faults", "--after-trigger", "3601s" },
+	.said = "an hour at most",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, held_off_for_more_than_buffer)
+{
+	.arguments = { "--trigger", "page-faults", "--hold-off", "1M" },
+	.said = "larger -m",
+};
+
+FIXTURE_VARIANT_ADD(recorder_input, unknown_in_a_word)
+{
+	.arguments = { "page-faults", "-xj" },
+	.said = "'-x'",
+};
+
 FIXTURE_VARIANT_ADD(recorder_input, no_trigger)
 {
 	.arguments = { "--rearm" },

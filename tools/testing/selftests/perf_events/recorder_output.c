@@ -3,7 +3,7 @@
  * The flight recorder records a command, or processes that run already, with their
  * threads and all that these start from then on, and no other task. It ends when they
  * have ended. With --json each line that it prints is a JSON object, whatever the name
- * of a task is.
+ * of a task is. It prints what it has, however it is ended.
  *
  * All tasks make system calls that are numbered by an argument. The command is this
  * program, which finds that it is by its environment.
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "../kselftest_harness.h"
 #include "json_check.h"
@@ -279,6 +280,141 @@ TEST_F(recorder_output, of_tasks)
 		EXPECT_NE(NULL, strstr(self->trigger, trigger));
 		EXPECT_NE(NULL, strstr(self->trigger, NAME_ESCAPED));
 	}
+}
+
+/* Page faults of this task while the recorder records; then the signal. */
+static void fault_and_kill(struct __test_metadata *_metadata, pid_t recorder, int errors,
+			   int signal)
+{
+	const size_t size = 16 * sysconf(_SC_PAGESIZE);
+	char *area;
+
+	wait_for_recorder(_metadata, errors);
+	area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, area);
+	memset(area, 1, size);
+	ASSERT_EQ(0, munmap(area, size));
+	ASSERT_EQ(0, kill(recorder, signal));
+}
+
+/* Whether the recorder says this up to its end. */
+static bool says(int output, const char *text)
+{
+	FILE *file = fdopen(output, "r");
+	char line[4096];
+	bool said = false;
+
+	while (file && fgets(line, sizeof(line), file))
+		said |= !!strstr(line, text);
+	if (file)
+		fclose(file);
+	return said;
+}
+
+FIXTURE(recorder_ends)
+{
+	pid_t	recorder;
+	int	errors;
+};
+
+FIXTURE_SETUP(recorder_ends)
+{
+	self->errors = -1;
+	if (geteuid())
+		SKIP(return, "not root, who may watch all tasks");
+}
+
+FIXTURE_TEARDOWN(recorder_ends)
+{
+	end_child(self->recorder);
+	close(self->errors);
+}
+
+static void check_end(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_ends) *self,
+		      int status)
+{
+	check_exit(_metadata, self->recorder, status);
+	self->recorder = 0;
+}
+
+/* A report that can't be written is an error. */
+TEST_F(recorder_ends, disk_full)
+{
+	int pipes[2];
+
+	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
+	self->errors = pipes[0];
+	self->recorder = fork();
+	if (!self->recorder) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+		dup2(pipes[1], STDERR_FILENO);
+		execl(RECORDER, RECORDER, "--after", "100ms", "page-faults", NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	ASSERT_LT(0, self->recorder);
+	check_end(_metadata, self, 1);
+	EXPECT_TRUE(says(dup(self->errors), "can't write what is printed"));
+}
+
+/* Whoever closes the terminal gets what was recorded. */
+TEST_F(recorder_ends, hangup)
+{
+	const char * const arguments[] = { RECORDER, "page-faults", NULL };
+	int output;
+
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	fault_and_kill(_metadata, self->recorder, self->errors, SIGHUP);
+	EXPECT_TRUE(says(output, "snapshot 1: "));
+	check_end(_metadata, self, 0);
+}
+
+/* The end of the command is noticed, whatever the recorder's parent does with SIGCHLD. */
+TEST_F(recorder_ends, children_ignored)
+{
+	const char * const arguments[] = {
+		RECORDER, "page-faults", "--", RECORDER, "--help", NULL,
+	};
+	int output;
+
+	signal(SIGCHLD, SIG_IGN);
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	signal(SIGCHLD, SIG_DFL);
+	EXPECT_TRUE(says(output, "snapshot 1: "));
+	check_end(_metadata, self, 0);
+}
+
+/* Who ends it doesn't wait for the depth. */
+TEST_F(recorder_ends, in_depth)
+{
+	const char * const arguments[] = {
+		RECORDER, "--trigger", "page-faults", "--after-trigger", "1800s",
+		"context-switches", NULL,
+	};
+	int output;
+
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	fault_and_kill(_metadata, self->recorder, self->errors, SIGTERM);
+	EXPECT_TRUE(says(output, "ended before a trigger had stopped the buffers"));
+	check_end(_metadata, self, 0);
+}
+
+/* What a name has that would disturb the report is shown as numbers. */
+TEST_F(recorder_ends, odd_name)
+{
+	const char * const arguments[] = { RECORDER, "--last", "1000000", "page-faults", NULL };
+	char name[16], shown[64];
+	int output;
+
+	ASSERT_EQ(0, prctl(PR_GET_NAME, name));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "\nodd\033"));
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	fault_and_kill(_metadata, self->recorder, self->errors, SIGUSR2);
+	ASSERT_EQ(0, prctl(PR_SET_NAME, name));
+	snprintf(shown, sizeof(shown), " \\x0aodd\\x1b-%d ", getpid());
+	EXPECT_TRUE(says(output, shown));
+	check_end(_metadata, self, 0);
 }
 
 /* That the check of what is JSON finds what isn't. */
