@@ -37,7 +37,8 @@ static inline unsigned long long kernel_function(const char *name)
  */
 static inline int open_function_calls(long long id, const char *name, int cpu)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT };
+	/* Without its filter it would count any call. */
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .disabled = 1 };
 	unsigned long long address = kernel_function(name);
 	char filter[64];
 	int fd, error;
@@ -49,7 +50,8 @@ static inline int open_function_calls(long long id, const char *name, int cpu)
 	attr.config = id;
 	snprintf(filter, sizeof(filter), "func == 0x%llx && csd != 0", address);
 	fd = perf_overwrite_open(&attr, -1, cpu, -1);
-	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)) {
+	if (fd >= 0 && (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) ||
+			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
 		error = errno;
 		close(fd);
 		errno = error;

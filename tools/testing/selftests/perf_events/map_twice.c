@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A user may lock kernel.perf_event_mlock_kb of perf buffers for each CPU that is
- * online. A buffer that is mapped twice counts once, and gives back as many pages.
+ * online. A buffer that is mapped twice counts once, and gives back as many pages. Who
+ * maps its AUX area has to have it mapped.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
@@ -126,6 +129,37 @@ TEST_F(map_twice, gives_back_what_it_took)
 		ASSERT_EQ(0, close(fd));
 	}
 	EXPECT_EQ(self->limit, map_many(_metadata, self->pages, 1));
+}
+
+/*
+ * The mapping of another event's buffer may go at any time: an event that has none of its
+ * own has no AUX area there.
+ */
+TEST_F(map_twice, aux_of_redirected)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int fd = open_name_event(_metadata), redirected = open_name_event(_metadata);
+	struct utsname name;
+	struct perf_overwrite ow;
+	void *area;
+
+	ASSERT_LE(0, fd);
+	ASSERT_LE(0, redirected);
+	ASSERT_EQ(0, perf_overwrite_map(&ow, fd, self->pages, true));
+	ow.meta->aux_offset = (self->pages + 1) * page;
+	ow.meta->aux_size = page;
+	ASSERT_EQ(0, ioctl(redirected, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	area = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, redirected,
+		    ow.meta->aux_offset);
+	EXPECT_EQ(MAP_FAILED, area);
+	ASSERT_EQ(0, uname(&name));
+	/* Earlier kernels ask the PMU first, as is right where mappings are counted otherwise. */
+	if (errno == EOPNOTSUPP && atoi(name.release) < 7)
+		SKIP(return, "a kernel that lets an event map another one's AUX area");
+	EXPECT_EQ(EBUSY, errno);
+	ASSERT_EQ(0, close(redirected));
+	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+	ASSERT_EQ(0, close(fd));
 }
 
 TEST_HARNESS_MAIN

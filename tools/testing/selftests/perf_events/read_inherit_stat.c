@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
+#include "function_calls.h"
 #include "overwrite_test.h"
 
 #define FAULTS		20
@@ -20,8 +21,10 @@
 #define EXECED		"READ_INHERIT_STAT_EXECED"
 #define STORM_PAGES	512
 /* Events of one task, and the tasks that exit with them. */
-#define MANY_EVENTS	64
+#define MANY_EVENTS	128
 #define MANY_TASKS	10
+/* Of which so many are told in one interrupt. */
+#define EVENTS_AT_ONCE	64
 
 struct sample_id {
 	__u32	pid, tid;
@@ -485,8 +488,9 @@ TEST_F(read_inherit_stat, storm)
 }
 
 /*
- * A task that exits interrupts the CPU of its events once, however many there are:
- * no sample of a task that runs there comes between their records.
+ * A task that exits interrupts the CPU of its events once for 64 of them: no sample of
+ * a task that runs there comes between their records. It does it again for the next 64,
+ * as a user may have any number of them.
  */
 TEST_F(read_inherit_stat, all_at_once)
 {
@@ -494,9 +498,10 @@ TEST_F(read_inherit_stat, all_at_once)
 	unsigned int samples = 0, between = 0, reads = 0, tasks = 0;
 	struct perf_event_header *record;
 	int events[MANY_EVENTS - 1];
+	__u64 calls = 0;
 	__u32 pid = 0;
 	pid_t busy;
-	int fd;
+	int fd, counter;
 
 	for (int i = 0; i < MANY_EVENTS - 1; i++) {
 		events[i] = open_event(_metadata, &attr, 0, self->cpu);
@@ -504,6 +509,9 @@ TEST_F(read_inherit_stat, all_at_once)
 		ASSERT_EQ(0, ioctl(events[i], PERF_EVENT_IOC_SET_OUTPUT, self->fd));
 	}
 	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, NULL);
+	/* If the function's name is shown. */
+	counter = open_function_calls(tracepoint_id("csd", "csd_function_entry"),
+				      "__perf_event_read_task", self->cpu);
 
 	for (int i = 0; i < MANY_TASKS; i++) {
 		run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS, self->elsewhere));
@@ -511,7 +519,7 @@ TEST_F(read_inherit_stat, all_at_once)
 			if (record->type != PERF_RECORD_READ) {
 				ASSERT_NE(PERF_RECORD_LOST, record->type);
 				samples += record->type == PERF_RECORD_SAMPLE;
-				between += reads % MANY_EVENTS != 0;
+				between += reads % EVENTS_AT_ONCE != 0;
 				continue;
 			}
 			tasks += ((struct read_record *)record)->pid != pid;
@@ -525,6 +533,11 @@ TEST_F(read_inherit_stat, all_at_once)
 	EXPECT_EQ(MANY_TASKS, tasks);
 	EXPECT_LT(0, samples);
 	EXPECT_EQ(0, between);
+	if (counter >= 0) {
+		ASSERT_EQ(sizeof(calls), read(counter, &calls, sizeof(calls)));
+		EXPECT_EQ(MANY_TASKS * MANY_EVENTS / EVENTS_AT_ONCE, calls);
+		ASSERT_EQ(0, close(counter));
+	}
 	ASSERT_EQ(0, close(fd));
 	for (int i = 0; i < MANY_EVENTS - 1; i++)
 		ASSERT_EQ(0, close(events[i]));
