@@ -1062,7 +1062,8 @@ static void test_leave_before_depth(struct kunit *test)
 	}
 }
 
-struct trigger_test_arming {
+/* A thread that arms the set, or joins another. */
+struct trigger_test_call {
 	struct trigger_test	*t;
 	struct completion	done;
 	int			ret;
@@ -1070,7 +1071,7 @@ struct trigger_test_arming {
 
 static int trigger_test_armer(void *arg)
 {
-	struct trigger_test_arming *a = arg;
+	struct trigger_test_call *a = arg;
 
 	allow_signal(SIGKILL);
 	a->ret = perf_trigger_arm(a->t->set, &a->t->generation);
@@ -1083,7 +1084,7 @@ static int trigger_test_armer(void *arg)
 static void test_while_arming(struct kunit *test)
 {
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
-	struct trigger_test_arming a = { .t = t };
+	struct trigger_test_call a = { .t = t };
 	struct task_struct *task;
 	unsigned int state;
 
@@ -1293,7 +1294,7 @@ static void test_rests(struct kunit *test)
 static void test_arm_ends_by_signal(struct kunit *test)
 {
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
-	struct trigger_test_arming *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct trigger_test_call *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
 	struct task_struct *task;
 	bool in_time = false;
 	int i;
@@ -1744,15 +1745,9 @@ static void test_errors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, perf_trigger_add(t->set, &t->event[1]), -EALREADY);
 }
 
-struct trigger_test_joining {
-	struct trigger_test	*t;
-	struct completion	done;
-	int			ret;
-};
-
 static int trigger_test_joiner(void *arg)
 {
-	struct trigger_test_joining *j = arg;
+	struct trigger_test_call *j = arg;
 
 	j->ret = perf_trigger_join(j->t->other, &j->t->event[1]);
 	complete(&j->done);
@@ -1764,7 +1759,7 @@ static int trigger_test_joiner(void *arg)
 static void test_join_waits_for_mmap(struct kunit *test)
 {
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
-	struct trigger_test_joining *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
+	struct trigger_test_call *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
 	struct task_struct *task;
 	bool held_up;
 

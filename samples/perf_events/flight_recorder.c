@@ -215,14 +215,14 @@ static void set_filter(const struct kind *kind, int fd)
 	if (!kind->tracepoint)
 		return;
 	if (kind->filter)
-		length = snprintf(filter, sizeof(filter), "(%s) && ", kind->filter);
+		length = snprintf(filter, sizeof(filter), "(%s)", kind->filter);
 	if (length >= (int)sizeof(filter) - 32)
 		die("the filter of '%s' is too long", kind->name);
-	snprintf(filter + length, sizeof(filter) - length, "common_pid != %d", getpid());
-	/* There it is another task's number: ours has two. */
-	if (!is_initial_pid_namespace())
-		filter[length ? length - strlen(" && ") : 0] = '\0';
-	if (!filter[0])
+	/* Elsewhere it is another task's number: ours has two. */
+	if (is_initial_pid_namespace())
+		snprintf(filter + length, sizeof(filter) - length, "%scommon_pid != %d",
+			 length ? " && " : "", getpid());
+	else if (!length)
 		return;
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) || !kind->filter)
 		return;

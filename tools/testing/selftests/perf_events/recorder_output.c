@@ -337,6 +337,18 @@ static void check_end(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_e
 	self->recorder = 0;
 }
 
+/* With these arguments it is sent the signal, says this, and has recorded something. */
+static void check_ended_by(struct __test_metadata *_metadata, FIXTURE_DATA(recorder_ends) *self,
+			   const char * const *arguments, int signal, const char *text)
+{
+	int output;
+
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	fault_and_kill(_metadata, self->recorder, self->errors, signal);
+	EXPECT_TRUE(says(output, text));
+	check_end(_metadata, self, 0);
+}
+
 /* A report that can't be written is an error. */
 TEST_F(recorder_ends, disk_full)
 {
@@ -362,12 +374,8 @@ TEST_F(recorder_ends, disk_full)
 TEST_F(recorder_ends, hangup)
 {
 	const char * const arguments[] = { RECORDER, "page-faults", NULL };
-	int output;
 
-	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
-	fault_and_kill(_metadata, self->recorder, self->errors, SIGHUP);
-	EXPECT_TRUE(says(output, "snapshot 1: "));
-	check_end(_metadata, self, 0);
+	check_ended_by(_metadata, self, arguments, SIGHUP, "snapshot 1: ");
 }
 
 /* The end of the command is noticed, whatever the recorder's parent does with SIGCHLD. */
@@ -392,12 +400,9 @@ TEST_F(recorder_ends, in_depth)
 		RECORDER, "--trigger", "page-faults", "--after-trigger", "1800s",
 		"context-switches", NULL,
 	};
-	int output;
 
-	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
-	fault_and_kill(_metadata, self->recorder, self->errors, SIGTERM);
-	EXPECT_TRUE(says(output, "ended before a trigger had stopped the buffers"));
-	check_end(_metadata, self, 0);
+	check_ended_by(_metadata, self, arguments, SIGTERM,
+		       "ended before a trigger had stopped the buffers");
 }
 
 /* What a name has that would disturb the report is shown as numbers. */
@@ -405,16 +410,12 @@ TEST_F(recorder_ends, odd_name)
 {
 	const char * const arguments[] = { RECORDER, "--last", "1000000", "page-faults", NULL };
 	char name[16], shown[64];
-	int output;
 
 	ASSERT_EQ(0, prctl(PR_GET_NAME, name));
 	ASSERT_EQ(0, prctl(PR_SET_NAME, "\nodd\033"));
-	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
-	fault_and_kill(_metadata, self->recorder, self->errors, SIGUSR2);
-	ASSERT_EQ(0, prctl(PR_SET_NAME, name));
 	snprintf(shown, sizeof(shown), " \\x0aodd\\x1b-%d ", getpid());
-	EXPECT_TRUE(says(output, shown));
-	check_end(_metadata, self, 0);
+	check_ended_by(_metadata, self, arguments, SIGUSR2, shown);
+	ASSERT_EQ(0, prctl(PR_SET_NAME, name));
 }
 
 /* That the check of what is JSON finds what isn't. */
