@@ -312,6 +312,7 @@ static void find_names(struct recorder *recorder, const sigset_t *signals)
 	if (recorder->options->nr_triggers)
 		recorder->nr_polled += perf_overwrite_set_poll(&recorder->set,
 							       polled + recorder->nr_polled);
+	recorder->names.in_namespace = !is_initial_pid_namespace();
 	read_task_names(&recorder->names, 0);
 }
 

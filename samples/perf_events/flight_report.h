@@ -106,6 +106,8 @@ static inline void report(struct recorder *recorder)
 	size_t nr_entries;
 
 	entries = merge(recorder, &nr_entries);
+	for (size_t i = 0; i < nr_entries; i++)
+		recorder->samples += entries[i].header->type == PERF_RECORD_SAMPLE;
 	if (options->nr_triggers)
 		nr_entries = cut_entries(recorder, entries, nr_entries);
 	sort_task_names(&recorder->names);
@@ -113,8 +115,6 @@ static inline void report(struct recorder *recorder)
 	if (!json)
 		printf("%s%s\n", recorder->snapshots > 1 ? "\n" : "", HEADING);
 	for (size_t i = 0; i < nr_entries; i++) {
-		if (entries[i].header->type == PERF_RECORD_SAMPLE)
-			recorder->samples++;
 		if (nr_entries - i > options->last)
 			continue;
 		(json ? json_entry : print_entry)(recorder, &entries[i]);

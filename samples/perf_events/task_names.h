@@ -40,6 +40,7 @@ struct task_names {
 	struct task_name	*names;
 	size_t			count, room, limit;
 	bool			sorted;
+	bool			in_namespace;	/* of PIDs: outside of it a task's is 0 */
 };
 
 /* A name may have any bytes: those that would disturb a line or a terminal as numbers. */
@@ -115,7 +116,7 @@ static inline const char *find_task_name(const struct task_names *names, __u32 t
 	while (name && name->parent)
 		name = name->time ? task_name_at(names, name->parent, name->time - 1) : NULL;
 	if (!tid)
-		return "<idle>";
+		return names->in_namespace ? "?" : "<idle>";
 	return name ? name->name : "?";
 }
 

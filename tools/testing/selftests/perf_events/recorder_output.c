@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "../kselftest_harness.h"
@@ -416,6 +417,18 @@ TEST_F(recorder_ends, odd_name)
 	snprintf(shown, sizeof(shown), " \\x0aodd\\x1b-%d ", getpid());
 	check_ended_by(_metadata, self, arguments, SIGUSR2, shown);
 	ASSERT_EQ(0, prctl(PR_SET_NAME, name));
+}
+
+/* A task that has no number where the recorder runs isn't the idle task. */
+TEST_F(recorder_ends, namespace)
+{
+	const char * const arguments[] = { RECORDER, "--last", "1000000", "page-faults", NULL };
+
+	if (unshare(CLONE_NEWPID)) {
+		ASSERT_TRUE(errno == EINVAL || errno == EPERM);
+		SKIP(return, "no pid namespace can be made");
+	}
+	check_ended_by(_metadata, self, arguments, SIGUSR2, " ?-0 ");
 }
 
 /* That the check of what is JSON finds what isn't. */
