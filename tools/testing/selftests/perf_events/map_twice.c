@@ -13,7 +13,6 @@
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 
-#define NOBODY		65534
 #define MAX_BUFFERS	1024
 
 /* A number from a file in /proc, or -1. */
@@ -30,6 +29,13 @@ static long proc_number(const char *path)
 	return number;
 }
 
+static int open_name_event(struct __test_metadata *_metadata)
+{
+	struct perf_event_attr attr = NAME_EVENT(0);
+
+	return open_event(_metadata, &attr, 0, -1);
+}
+
 FIXTURE(map_twice)
 {
 	/* Of one buffer, without its first page: a power of two. */
@@ -43,6 +49,7 @@ FIXTURE_SETUP(map_twice)
 	struct rlimit none = { 0, 0 };
 	long kb = proc_number("/proc/sys/kernel/perf_event_mlock_kb");
 	long locked;
+	int fd;
 
 	if (proc_number("/proc/sys/kernel/perf_event_paranoid") == -1)
 		SKIP(return, "kernel.perf_event_paranoid allows everything, or there is no perf");
@@ -59,19 +66,16 @@ FIXTURE_SETUP(map_twice)
 
 	/* No other memory than perf's own, and nobody to whom limits don't apply. */
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
-	if (geteuid() == 0)
-		ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
+	if (become_nobody())
+		SKIP(return, "can't become nobody: %s", strerror(errno));
+	fd = open_name_event(_metadata);
+	if (fd < 0)
+		return;
+	ASSERT_EQ(0, close(fd));
 }
 
 FIXTURE_TEARDOWN(map_twice)
 {
-}
-
-static int open_name_event(struct __test_metadata *_metadata)
-{
-	struct perf_event_attr attr = NAME_EVENT(0);
-
-	return open_event(_metadata, &attr, 0, -1);
 }
 
 /* Maps as many buffers as it may, each @times, and unmaps them. Returns how many. */
@@ -83,8 +87,7 @@ static long map_many(struct __test_metadata *_metadata, size_t pages, int times)
 
 	for (count = 0; count <= MAX_BUFFERS; count++) {
 		fds[count] = open_name_event(_metadata);
-		if (fds[count] < 0)
-			return -1;
+		ASSERT_LE(0, fds[count]);
 		if (perf_overwrite_map(&ows[count][0], fds[count], pages, true)) {
 			EXPECT_EQ(EPERM, errno);
 			close(fds[count]);
@@ -117,8 +120,7 @@ TEST_F(map_twice, gives_back_what_it_took)
 		struct perf_overwrite ows[2];
 		int fd = open_name_event(_metadata);
 
-		if (fd < 0)
-			return;
+		ASSERT_LE(0, fd);
 		for (int i = 0; i < 2; i++) {
 			ASSERT_EQ(0, perf_overwrite_map(&ows[i], fd, self->pages, true)) {
 				TH_LOG("mapping %d in round %ld: %s", i, round, strerror(errno));

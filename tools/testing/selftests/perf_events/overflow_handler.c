@@ -170,13 +170,21 @@ static __u64 hit_addr(enum source source, const struct fault_area *area, unsigne
 FIXTURE_SETUP(overflow_handler)
 {
 	struct perf_event_attr attr = sampling_attr(variant->source, variant->backward);
+	int error;
 
+#ifdef __powerpc__
+	if (variant->source == EXECUTE)
+		SKIP(return, "hardware breakpoints only watch data on this architecture");
+#endif
 	self->fd = perf_overwrite_open(&attr, 0, -1, -1);
-	if (self->fd < 0 && variant->source != FAULT &&
-	    (errno == ENOSPC || errno == EOPNOTSUPP || errno == ENODEV || errno == ENOENT))
-		SKIP(return, "no hardware breakpoints: %s", strerror(errno));
+	error = errno;
 	if (self->fd >= 0)
 		close(self->fd);
+	else if (lacks_stack_dump(attr, 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
+	else if (variant->source != FAULT && (error == ENOSPC || error == EOPNOTSUPP ||
+					      error == ENODEV || error == ENOENT))
+		SKIP(return, "no hardware breakpoints: %s", strerror(error));
 	self->fd = open_event(_metadata, &attr, 0, -1);
 	if (self->fd < 0)
 		return;

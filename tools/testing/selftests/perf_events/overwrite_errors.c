@@ -54,7 +54,8 @@ FIXTURE_SETUP(overwrite_errors)
 		return;
 	self->other = open_event(_metadata, &self->attr, 0, self->cpu);
 	ASSERT_LE(0, self->other);
-	ASSERT_EQ(0, map_event(_metadata, &self->ow, self->owner, PAGES, false));
+	if (map_event(_metadata, &self->ow, self->owner, PAGES, false))
+		return;
 }
 
 FIXTURE_TEARDOWN(overwrite_errors)
@@ -161,7 +162,8 @@ TEST_F(overwrite_errors, set_output_of_mapped)
 {
 	struct perf_overwrite ow;
 
-	ASSERT_EQ(0, map_event(_metadata, &ow, self->other, PAGES, false));
+	if (map_event(_metadata, &ow, self->other, PAGES, false))
+		return;
 	EXPECT_EQ(-1, set_output(self->other, self->owner));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(-1, set_output(self->other, -1));
@@ -178,7 +180,8 @@ TEST_F(overwrite_errors, set_output_without_buffer)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-1, set_output(self->other, fd));
 	EXPECT_EQ(EINVAL, errno);
-	ASSERT_EQ(0, map_event(_metadata, &ow, fd, PAGES, false));
+	if (map_event(_metadata, &ow, fd, PAGES, false))
+		return;
 	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
 	EXPECT_EQ(-1, set_output(self->other, fd));
 	EXPECT_EQ(EINVAL, errno);
@@ -200,7 +203,8 @@ TEST_F(overwrite_errors, set_output_of_another)
 	EXPECT_EQ(EINVAL, errno);
 
 	/* The buffer of a task that is bound to no CPU. */
-	ASSERT_EQ(0, map_event(_metadata, &ow, fd, PAGES, false));
+	if (map_event(_metadata, &ow, fd, PAGES, false))
+		return;
 	EXPECT_EQ(-1, set_output(self->other, fd));
 	EXPECT_EQ(EINVAL, errno);
 	child = fork();

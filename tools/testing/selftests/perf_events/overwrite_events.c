@@ -68,6 +68,8 @@ TEST_F(overwrite_events, shared_buffer)
 	attrs[STACK].config = PERF_COUNT_SW_PAGE_FAULTS_MIN;
 	attrs[STACK].sample_stack_user = 168;
 	attrs[NAME].disabled = 1;
+	if (lacks_stack_dump(attrs[STACK], 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
 	for (int i = 0; i < EVENTS; i++) {
 		fds[i] = open_event(_metadata, &attrs[i], 0, -1);
 		if (fds[i] < 0)

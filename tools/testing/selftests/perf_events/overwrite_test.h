@@ -22,6 +22,7 @@
 #define _SELFTESTS_OVERWRITE_TEST_H
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -114,6 +115,20 @@ static inline int open_event(struct __test_metadata *_metadata,
 		TH_LOG("perf_event_open: %s", strerror(error));
 	}
 	return fd;
+}
+
+/*
+ * Becomes a user whom limits apply to, if it isn't one. Returns 0, or -1 with errno set: a
+ * user namespace may have no other one.
+ */
+static inline int become_nobody(void)
+{
+	const uid_t nobody = 65534;
+
+	if (geteuid())
+		return 0;
+	return setgroups(0, NULL) || setresgid(nobody, nobody, nobody) ||
+	       setresuid(nobody, nobody, nobody) ? -1 : 0;
 }
 
 /* Ends a child, if there is one. For teardowns, too. */

@@ -67,35 +67,35 @@ FIXTURE_VARIANT_ADD(pause_cost, interrupts)
 static bool count_interrupts(const int *cpus, int nr_cpus, struct interrupts *interrupts)
 {
 	FILE *file = fopen("/proc/interrupts", "re");
-	int columns[CPUS_MAX], nr_columns = 0;
-	bool found = false;
-	size_t size = 0;
-	char *line = NULL, *at;
+	char *line = NULL, *heading = NULL, *at, *column;
+	size_t size = 0, heading_size = 0;
+	int found = 0;
 
 	if (!file)
 		return false;
+	memset(interrupts, 0, sizeof(*interrupts));
 	/* The columns are those of the CPUs that are online. */
-	if (getline(&line, &size, file) > 0) {
-		at = line;
-		while ((at = strstr(at, "CPU")) && nr_columns < CPUS_MAX)
-			columns[nr_columns++] = strtol(at + 3, &at, 10);
-	}
-	while (!found && getline(&line, &size, file) > 0) {
+	column = getline(&heading, &heading_size, file) > 0 ? heading : NULL;
+	while (column && getline(&line, &size, file) > 0) {
 		if (!strstr(line, "Function call interrupts"))
 			continue;
-		found = true;
 		at = strchr(line, ':') + 1;
-		for (int i = 0; i < nr_columns; i++) {
+		while ((column = strstr(column, "CPU"))) {
+			int cpu = strtol(column + 3, &column, 10);
 			long count = strtol(at, &at, 10);
 
-			for (int c = 0; c < nr_cpus; c++)
-				if (cpus[c] == columns[i])
+			for (int c = 0; c < nr_cpus; c++) {
+				if (cpus[c] == cpu) {
 					interrupts->of[c] = count;
+					found++;
+				}
+			}
 		}
 	}
+	free(heading);
 	free(line);
 	fclose(file);
-	return found;
+	return found == nr_cpus;
 }
 
 FIXTURE_SETUP(pause_cost)

@@ -139,8 +139,8 @@ FIXTURE_SETUP(recorder_output)
 	int status;
 
 	self->errors = -1;
-	if (geteuid())
-		SKIP(return, "not root, who may watch tracepoints");
+	if (!may_watch_all())
+		SKIP(return, "no permission to watch all tasks");
 	if (tracepoint_id("raw_syscalls", "sys_enter") < 0)
 		SKIP(return, "no tracefs, or no tracepoints of system calls");
 	self->noise = fork();
@@ -321,8 +321,8 @@ FIXTURE(recorder_ends)
 FIXTURE_SETUP(recorder_ends)
 {
 	self->errors = -1;
-	if (geteuid())
-		SKIP(return, "not root, who may watch all tasks");
+	if (!may_watch_all())
+		SKIP(return, "no permission to watch all tasks");
 }
 
 FIXTURE_TEARDOWN(recorder_ends)

@@ -12,6 +12,18 @@
 
 #define RECORDER	"./flight_recorder"
 
+/* Root in a container may not. */
+static inline bool may_watch_all(void)
+{
+	struct perf_event_attr attr = NAME_EVENT(false);
+	int fd = perf_overwrite_open(&attr, -1, sched_getcpu(), -1);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return !geteuid();
+}
+
 /* Runs it with these arguments, which NULL ends. */
 static inline pid_t run_recorder(struct __test_metadata *_metadata,
 				 const char * const *arguments, int *output, int *errors)

@@ -318,6 +318,8 @@ static void try_fields(struct __test_metadata *_metadata, FIXTURE_DATA(sample_fi
 
 		begin_since(&walk, &ow, head, variant->backward);
 		while ((record = perf_overwrite_next(&walk, space)) != NULL) {
+			if (is_of_throttling(record))
+				continue;
 			check_sample(_metadata, record, bits, variant->kind);
 			count++;
 		}

@@ -15,7 +15,6 @@
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
 
-#define NOBODY		65534
 #define STACK		8192
 /* Of a sample with a dump: the header, the dump's size, how much was there of it. */
 #define FIXED		(sizeof(struct perf_event_header) + 2 * sizeof(__u64))
@@ -177,10 +176,8 @@ FIXTURE_SETUP(stack_top)
 #if !defined(__x86_64__) && !defined(__i386__) && !defined(__aarch64__)
 	SKIP(return, "can't move the stack pointer on this architecture");
 #endif
-	if (!geteuid()) {
-		ASSERT_EQ(0, setresgid(NOBODY, NOBODY, NOBODY));
-		ASSERT_EQ(0, setresuid(NOBODY, NOBODY, NOBODY));
-	}
+	if (become_nobody())
+		SKIP(return, "can't become nobody: %s", strerror(errno));
 	attr.sample_stack_user = STACK;
 	attr.write_backward = variant->backward;
 	self->event = open_event(_metadata, &attr, 0, -1);

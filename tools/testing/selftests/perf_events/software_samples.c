@@ -61,6 +61,8 @@ FIXTURE_SETUP(software_samples)
 		attr.write_backward = 0;
 		if (variant->sample_types[i] & PERF_SAMPLE_STACK_USER)
 			attr.sample_stack_user = 256;
+		if (attr.sample_stack_user && lacks_stack_dump(attr, 0))
+			SKIP(return, "no dumps of the user's stack on this architecture");
 		self->fds[i] = open_event(_metadata, &attr, 0, -1);
 		if (self->fds[i] < 0)
 			return;

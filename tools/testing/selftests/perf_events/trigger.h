@@ -50,6 +50,13 @@ static inline int perf_trigger_fire(int set)
 	return ioctl(set, PERF_TRIGGER_IOC_FIRE);
 }
 
+/* What the kernel doesn't know of yet is 0. */
+static inline void perf_trigger_copy(void *to, size_t size, const void *from, size_t known)
+{
+	memset(to, 0, size);
+	memcpy(to, from, known < size ? known : size);
+}
+
 /*
  * Waits until all buffers are frozen, unless the descriptor doesn't block, and says
  * what has fired, and what became of up to @max buffers, in the order that they have
@@ -61,6 +68,7 @@ static inline int perf_trigger_fire(int set)
 static inline int perf_trigger_read(int set, struct perf_trigger_report *report,
 				    struct perf_trigger_buffer *buffers, unsigned int max)
 {
+	const struct perf_trigger_report *head;
 	ssize_t space;
 	char *from;
 
@@ -77,10 +85,12 @@ static inline int perf_trigger_read(int set, struct perf_trigger_report *report,
 		free(from);
 		return -1;
 	}
-	memcpy(report, from, sizeof(*report));
+	head = (const struct perf_trigger_report *)from;
+	perf_trigger_copy(report, sizeof(*report), from, head->size);
 	for (unsigned int i = 0; i < max; i++)
-		memcpy(&buffers[i], from + report->size + (size_t)i * report->buffer_size,
-		       sizeof(*buffers));
+		perf_trigger_copy(&buffers[i], sizeof(*buffers),
+				  from + head->size + (size_t)i * head->buffer_size,
+				  head->buffer_size);
 	free(from);
 	return 0;
 }
