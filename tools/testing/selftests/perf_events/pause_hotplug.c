@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "../kselftest_harness.h"
+#include "kept_file.h"
 #include "pause_writer.h"
 
 #define CPUS_MAX	3
@@ -23,6 +24,7 @@ struct hotplug {
 	int			nr_allowed;
 	int			cpus[CPUS_MAX];
 	int			nr_cpus;
+	struct kept_file	online[CPUS_MAX];
 	unsigned char		*copy;
 
 	/* Of the thread that takes the CPUs offline. */
@@ -59,7 +61,7 @@ FIXTURE_TEARDOWN(pause_hotplug)
 		EXPECT_EQ(0, pthread_join(test->thread, NULL));
 	}
 	for (int i = 0; i < test->nr_cpus; i++) {
-		set_online(test->cpus[i], true);
+		EXPECT_EQ(0, restore_file(&test->online[i]));
 		writer_stop(_metadata, &test->writers[i]);
 	}
 	free(test->copy);
@@ -69,8 +71,14 @@ FIXTURE_TEARDOWN(pause_hotplug)
 static void find_cpus(struct hotplug *test, int max)
 {
 	for (int i = 1; i < test->nr_allowed && test->nr_cpus < max; i++) {
-		if (set_online(test->allowed[i], false))
+		struct kept_file *online = &test->online[test->nr_cpus];
+
+		if (keep_online(online, test->allowed[i]))
 			continue;
+		if (set_online(test->allowed[i], false)) {
+			restore_file(online);
+			continue;
+		}
 		test->cpus[test->nr_cpus++] = test->allowed[i];
 		set_online(test->allowed[i], true);
 	}

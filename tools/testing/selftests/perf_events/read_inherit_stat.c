@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
+#include "kept_file.h"
 #include "function_calls.h"
 #include "overwrite_test.h"
 
@@ -78,6 +79,7 @@ FIXTURE(read_inherit_stat)
 	/* The reader's CPU, and another one. */
 	int			cpu;
 	int			elsewhere;
+	struct kept_file	online;
 };
 
 __attribute__((constructor))
@@ -245,6 +247,7 @@ FIXTURE_SETUP(read_inherit_stat)
 
 FIXTURE_TEARDOWN(read_inherit_stat)
 {
+	EXPECT_EQ(0, restore_file(&self->online));
 	close_stat(_metadata, self);
 }
 
@@ -329,7 +332,7 @@ TEST_F(read_inherit_stat, cpu_offline)
 	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 
-	error = set_online(self->cpu, false);
+	error = keep_online(&self->online, self->cpu) || set_online(self->cpu, false);
 	ASSERT_EQ(0, kill(pid, SIGCONT));
 	run_task(_metadata, pid);
 	if (error)
@@ -373,18 +376,20 @@ static void make_faults(struct fault_area *area, int cpu, const unsigned long *e
 
 /* A task that makes samples in the buffer of @fd all the time, and its event. */
 static pid_t start_sampler(struct __test_metadata *_metadata, struct fault_area *area,
-			   int cpu, int fd, int *sampler,
-			   const unsigned long *emptied)
+			   int cpu, int fd, int *sampler, unsigned long **emptied)
 {
 	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 						  PERF_SAMPLE_ID | PERF_SAMPLE_CPU);
 	int status;
 	pid_t busy;
 
+	*emptied = mmap(NULL, sizeof(**emptied), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, *emptied);
 	/* Not inherited from here: it has nothing to do with the event itself. */
 	busy = fork();
 	if (!busy)
-		make_faults(area, cpu, emptied);
+		make_faults(area, cpu, *emptied);
 	ASSERT_LT(0, busy);
 	ASSERT_EQ(busy, waitpid(busy, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
@@ -427,11 +432,7 @@ static struct told run_storm(struct __test_metadata *_metadata,
 	pid_t busy;
 	int fd;
 
-	emptied = mmap(NULL, sizeof(*emptied), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, emptied);
-
-	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, emptied);
+	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, &emptied);
 	while (!over) {
 		if (tasks < storm->tasks) {
 			unsigned int faults = ++tasks % storm->makers ? 0 : FAULTS;
@@ -498,6 +499,7 @@ TEST_F(read_inherit_stat, all_at_once)
 	unsigned int samples = 0, between = 0, reads = 0, tasks = 0;
 	struct perf_event_header *record;
 	int events[MANY_EVENTS - 1];
+	unsigned long *emptied;
 	__u64 calls = 0;
 	__u32 pid = 0;
 	pid_t busy;
@@ -508,7 +510,7 @@ TEST_F(read_inherit_stat, all_at_once)
 		ASSERT_LE(0, events[i]);
 		ASSERT_EQ(0, ioctl(events[i], PERF_EVENT_IOC_SET_OUTPUT, self->fd));
 	}
-	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, NULL);
+	busy = start_sampler(_metadata, &self->area, self->cpu, self->fd, &fd, &emptied);
 	/* If the function's name is shown. */
 	counter = open_function_calls(tracepoint_id("csd", "csd_function_entry"),
 				      "__perf_event_read_task", self->cpu);
@@ -526,6 +528,7 @@ TEST_F(read_inherit_stat, all_at_once)
 			pid = ((struct read_record *)record)->pid;
 			reads++;
 		}
+		__atomic_store_n(emptied, *emptied + 1, __ATOMIC_RELEASE);
 	}
 	ASSERT_EQ(0, kill(busy, SIGKILL));
 	ASSERT_EQ(busy, waitpid(busy, NULL, 0));

@@ -17,6 +17,7 @@
 #include <linux/bpf.h>
 
 #include "../kselftest_harness.h"
+#include "kept_file.h"
 #include "overwrite_test.h"
 
 /* The largest multiple of 8 that header.size can tell, and what is in front of the data. */
@@ -722,27 +723,12 @@ static void fault_below(const struct fault_area *area, unsigned int seq,
 	asm volatile("" : : "r" (__builtin_frame_address(0)) : "memory");
 }
 
-/* Returns the limit of all call chains as it was before, or -1 with errno set. */
-static int set_max_stack(int entries)
-{
-	FILE *file = fopen(MAX_STACK_FILE, "r+");
-	int old;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &old) != 1)
-		old = -1;
-	rewind(file);
-	fprintf(file, "%d\n", entries);
-	return fclose(file) ? -1 : old;
-}
-
 FIXTURE(sample_chain)
 {
 	struct perf_overwrite	ow;
 	struct fault_area	area;
 	int			names, chains;
-	int			max_stack;
+	struct kept_file	max_stack;
 	unsigned int		fault;
 	unsigned char		*before;
 };
@@ -804,6 +790,8 @@ FIXTURE_SETUP(sample_chain)
 #if !defined(__x86_64__) && !defined(__aarch64__)
 	SKIP(return, "may have no call chains by frame pointers on this architecture");
 #endif
+	if (keep_file(&self->max_stack, MAX_STACK_FILE))
+		SKIP(return, MAX_STACK_FILE ": %s", strerror(errno));
 	self->names = open_event(_metadata, &attr, 0, -1);
 	if (self->names < 0)
 		return;
@@ -817,8 +805,7 @@ FIXTURE_SETUP(sample_chain)
 	self->fault = 1;
 	fault_below(&self->area, self->fault, 2 * MAX_STACK);
 
-	self->max_stack = set_max_stack(MAX_STACK);
-	if (self->max_stack < 0) {
+	if (write_number(MAX_STACK_FILE, MAX_STACK)) {
 		if (errno == EBUSY)
 			SKIP(return, "somebody else samples call chains");
 		ASSERT_EQ(EACCES, errno);
@@ -829,8 +816,6 @@ FIXTURE_SETUP(sample_chain)
 	attr.sample_max_stack = variant->entries;
 	attr.write_backward = variant->backward;
 	self->chains = perf_overwrite_open(&attr, 0, -1, -1);
-	if (self->chains < 0)
-		set_max_stack(self->max_stack);
 	ASSERT_LE(0, self->chains);
 	ASSERT_EQ(0, ioctl(self->chains, PERF_EVENT_IOC_SET_OUTPUT, self->names));
 }
@@ -839,7 +824,7 @@ FIXTURE_TEARDOWN(sample_chain)
 {
 	/* It can't be changed as long as there is an event with call chains. */
 	EXPECT_EQ(0, close(self->chains));
-	EXPECT_EQ(MAX_STACK, set_max_stack(self->max_stack));
+	EXPECT_EQ(0, restore_file(&self->max_stack));
 	EXPECT_EQ(0, perf_overwrite_unmap(&self->ow));
 	EXPECT_EQ(0, close(self->names));
 	free(self->before);

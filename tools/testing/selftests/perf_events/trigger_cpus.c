@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
+#include "kept_file.h"
 #include "overwrite_test.h"
 #include "perf_overwrite_set.h"
 #include "trigger.h"
@@ -111,6 +112,8 @@ FIXTURE(trigger_cpus)
 	int		set;
 	size_t		sample_size;
 	__u64		generation;
+	/* Those that go offline. */
+	struct kept_file	online[3];
 };
 
 static void set_filter(struct __test_metadata *_metadata, int fd, int call, pid_t pid)
@@ -176,6 +179,8 @@ FIXTURE_SETUP(trigger_cpus)
 
 FIXTURE_TEARDOWN(trigger_cpus)
 {
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(0, restore_file(&self->online[i]));
 	for (int i = 0; i < self->count; i++) {
 		struct sampler *s = &self->sampler[i];
 
@@ -504,6 +509,11 @@ TEST_F(trigger_cpus, cpu_goes_offline)
 
 	if (self->count < 1)
 		return;
+	if (self->count < 4)
+		SKIP(return, "needs four CPUs");
+	for (int i = 0; i < 3; i++)
+		if (keep_online(&self->online[i], self->cpus[i + 1]))
+			SKIP(return, "CPU %d can't be taken offline", self->cpus[i + 1]);
 	/* A CPU that isn't there writes no bytes. */
 	if (attr.depth_bytes)
 		attr.depth_ns = 200 * 1000000;
@@ -514,15 +524,12 @@ TEST_F(trigger_cpus, cpu_goes_offline)
 
 	for (int when = 0; when < 3; when++) {
 		__u64 heads[MAX_CPUS];
-		int cpu;
+		int cpu = self->cpus[when + 1];
 
-		if (when + 1 >= self->count)
-			SKIP(return, "not enough CPUs");
-		cpu = self->cpus[when + 1];
 		ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 		if (when == 0 && set_online(cpu, false))
-			SKIP(return, "no CPU can be taken offline");
+			SKIP(return, "CPU %d can't be taken offline", cpu);
 		syscall(__NR_getpriority, 0, 0);
 		if (when == 1)
 			EXPECT_EQ(0, set_online(cpu, false));

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
+#include "kept_file.h"
 #include "fault_filter.h"
 #include "overwrite_test.h"
 #include "trigger.h"
@@ -126,27 +127,13 @@ TEST_F(trigger_filtered, dropped_sample_fires_nothing)
 #define LIMIT_PATH	"/proc/sys/kernel/perf_event_max_sample_rate"
 /* The limit can't be changed where this is 0 or 100. */
 #define PERCENT_PATH	"/proc/sys/kernel/perf_cpu_time_max_percent"
-
-/* Returns 0, or -1 with errno set. */
-static int write_number(const char *path, int number)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), length, ret;
-	char text[16];
-
-	if (fd < 0)
-		return -1;
-	length = snprintf(text, sizeof(text), "%d", number);
-	ret = write(fd, text, length) == length ? 0 : -1;
-	close(fd);
-	return ret;
-}
+#define PERIOD_NS	20000
 
 FIXTURE(trigger_throttled)
 {
 	struct perf_overwrite	ow;
 	struct fault_area	area;
-	int			limit;
-	int			percent;
+	struct kept_file	limit, percent;
 	int			names;
 	int			clock;
 	int			faults;
@@ -184,14 +171,19 @@ FIXTURE_SETUP(trigger_throttled)
 	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER);
 	struct perf_event_attr clock = FAULT_EVENT(PERF_SAMPLE_IDENTIFIER);
 	struct perf_trigger_attr attr = at_once();
+	struct timespec resolution;
 
 	self->set = -1;
 	self->faults = -1;
-	self->limit = -1;
 	if (geteuid())
 		SKIP(return, "not root, who may lower the limit of samples");
+	ASSERT_EQ(0, clock_getres(CLOCK_MONOTONIC, &resolution));
+	if (resolution.tv_sec || resolution.tv_nsec > PERIOD_NS)
+		SKIP(return, "timers don't go off more than once in a tick");
+	if (keep_file(&self->percent, PERCENT_PATH) || keep_file(&self->limit, LIMIT_PATH))
+		SKIP(return, "no limit of samples to be lowered: %s", strerror(errno));
 	clock.config = PERF_COUNT_SW_CPU_CLOCK;
-	clock.sample_period = 20000;
+	clock.sample_period = PERIOD_NS;
 	clock.exclude_kernel = 0;
 	faults.size = sizeof(faults);
 	faults.disabled = 0;
@@ -224,10 +216,6 @@ FIXTURE_SETUP(trigger_throttled)
 	ASSERT_EQ(0, perf_trigger_join(self->set, self->names));
 	ASSERT_EQ(0, perf_trigger_add(self->set, self->trigger));
 
-	self->limit = read_number(LIMIT_PATH);
-	self->percent = read_number(PERCENT_PATH);
-	ASSERT_LT(0, self->limit);
-	ASSERT_LE(0, self->percent);
 	/* Two samples between two ticks are too many then. */
 	if (write_number(PERCENT_PATH, 50) || write_number(LIMIT_PATH, 1)) {
 		ASSERT_NE(EINVAL, errno);
@@ -237,10 +225,8 @@ FIXTURE_SETUP(trigger_throttled)
 
 FIXTURE_TEARDOWN(trigger_throttled)
 {
-	if (self->limit > 0) {
-		EXPECT_EQ(0, write_number(LIMIT_PATH, self->limit));
-		EXPECT_EQ(0, write_number(PERCENT_PATH, self->percent));
-	}
+	EXPECT_EQ(0, restore_file(&self->limit));
+	EXPECT_EQ(0, restore_file(&self->percent));
 	close(self->set);
 	close(self->faults);
 	close(self->clock);
