@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 #include <linux/hw_breakpoint.h>
 
@@ -21,7 +22,6 @@
 
 #define PAGES		8
 #define FIRINGS		200
-#define NOBODY		65534
 #define SETS		16
 
 /*
@@ -203,9 +203,9 @@ TEST_F(trigger, depth_in_time)
 	build(_metadata, self);
 	for (unsigned int i = 0; i < 5; i++) {
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+		start = now_ns();
 		one_fault(self, i);
 		before = perf_overwrite_head(&self->ow);
-		start = now_ns();
 		/* Every other time it is quiet. */
 		if (i & 1)
 			write_names(0, 5, 0);
@@ -215,7 +215,8 @@ TEST_F(trigger, depth_in_time)
 		if (!(i & 1))
 			EXPECT_EQ(0, buffer.records);
 		EXPECT_EQ(20 * 1000000, report.until - report.time);
-		EXPECT_LE(start, now_ns());
+		/* By another clock, whose rate may be another. */
+		EXPECT_LE(start + attr.depth_ns - attr.depth_ns / 100, now_ns());
 	}
 }
 
@@ -224,6 +225,7 @@ TEST_F(trigger, hold_off)
 	struct perf_trigger_attr attr = at_once();
 	struct perf_trigger_report report;
 	struct perf_trigger_buffer buffer;
+	__u64 start;
 
 	attr.holdoff_bytes = 1024;
 	reopen(_metadata, self, attr);
@@ -242,11 +244,32 @@ TEST_F(trigger, hold_off)
 	attr.holdoff_ns = 50 * 1000000;
 	reopen(_metadata, self, attr);
 	build(_metadata, self);
+	start = now_ns();
 	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 	for (unsigned int i = 3; !is_readable(self->set, 10); i++)
 		one_fault(self, i);
+	EXPECT_LE(start + attr.holdoff_ns, now_ns());
 	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 	EXPECT_EQ(self->faults_id, report.id);
+}
+
+/* Each part of a readv() begins with the report. */
+TEST_F(trigger, readv)
+{
+	struct perf_trigger_report reports[2];
+	struct iovec parts[2] = {
+		{ .iov_base = &reports[0], .iov_len = sizeof(reports[0]) },
+		{ .iov_base = &reports[1], .iov_len = sizeof(reports[1]) },
+	};
+
+	build(_metadata, self);
+	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
+	one_fault(self, 0);
+	ASSERT_EQ(sizeof(reports), readv(self->set, parts, 2));
+	EXPECT_EQ(0, memcmp(&reports[0], &reports[1], sizeof(reports[0])));
+	EXPECT_EQ(self->faults_id, reports[0].id);
+	EXPECT_EQ(1, reports[0].nr);
+	EXPECT_EQ(0, reports[0].__reserved);
 }
 
 TEST_F(trigger, generation)
@@ -372,14 +395,17 @@ TEST_F(trigger, bad_members)
 	ASSERT_LE(0, fd);
 	EXPECT_ERROR(ENXIO, perf_trigger_join(self->set, fd));
 	EXPECT_ERROR(EINVAL, perf_trigger_add(self->set, fd));
-	ASSERT_EQ(0, map_event(_metadata, &bare, fd, 0, false));
+	if (map_event(_metadata, &bare, fd, 0, false))
+		return;
+	EXPECT_STREQ("size", fd_info(fd, "paused-by"));
 	EXPECT_ERROR(ENOBUFS, perf_trigger_join(self->set, fd));
 
 	clocked.use_clockid = 1;
 	clocked.clockid = CLOCK_MONOTONIC;
 	clock = open_event(_metadata, &clocked, 0, -1);
 	ASSERT_LE(0, clock);
-	ASSERT_EQ(0, map_event(_metadata, &other_clock, clock, 1, false));
+	if (map_event(_metadata, &other_clock, clock, 1, false))
+		return;
 	EXPECT_ERROR(EXDEV, perf_trigger_join(self->set, clock));
 
 	other = perf_trigger_set(self->names, &attr);
@@ -417,7 +443,8 @@ TEST_F(trigger, bad_members)
 	clock = open_event(_metadata, &counter, 0, -1);
 	ASSERT_LE(0, clock);
 	ASSERT_EQ(0, perf_overwrite_unmap(&other_clock));
-	ASSERT_EQ(0, map_event(_metadata, &other_clock, clock, 1, false));
+	if (map_event(_metadata, &other_clock, clock, 1, false))
+		return;
 	EXPECT_ERROR(EALREADY, perf_trigger_join(self->set, clock));
 
 	/* Both are free when their set is gone. */
@@ -555,7 +582,8 @@ TEST_F(trigger, unmapped_by_two)
 
 		event = open_event(_metadata, &names, 0, -1);
 		ASSERT_LE(0, event);
-		ASSERT_EQ(0, map_event(_metadata, &ow, event, 1, false));
+		if (map_event(_metadata, &ow, event, 1, false))
+			return;
 		reopen(_metadata, self, at_once());
 		if (self->set < 0)
 			return;
@@ -580,6 +608,7 @@ TEST_F(trigger, unmapped_by_two)
 		ASSERT_EQ(0, perf_trigger_fire(self->set));
 		ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 		EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+		EXPECT_EQ(0, buffer.head);
 		ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 		close(event);
 	}
@@ -607,7 +636,8 @@ TEST_F(trigger, closed_in_any_order)
 
 		one.names = open_event(_metadata, &names, 0, -1);
 		ASSERT_LE(0, one.names);
-		ASSERT_EQ(0, map_event(_metadata, &one.ow, one.names, 1, false));
+		if (map_event(_metadata, &one.ow, one.names, 1, false))
+			return;
 		one.faults = open_event(_metadata, &faults, 0, -1);
 		ASSERT_LE(0, one.faults);
 		ASSERT_EQ(0, ioctl(one.faults, PERF_EVENT_IOC_SET_OUTPUT, one.names));
@@ -659,13 +689,16 @@ TEST_F(trigger, buffer_goes)
 	one_fault(self, 1);
 	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 	EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+	EXPECT_EQ(0, buffer.head);
 	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
 
 	/* It may be mapped anew, and is another one then. */
-	ASSERT_EQ(0, map_event(_metadata, &self->ow, self->names, PAGES, false));
+	if (map_event(_metadata, &self->ow, self->names, PAGES, false))
+		return;
 	one_fault(self, 2);
 	ASSERT_EQ(0, perf_trigger_read(self->set, &report, &buffer, 1));
 	EXPECT_EQ(PERF_TRIGGER_GONE, buffer.flags);
+	EXPECT_EQ(0, buffer.head);
 	write_names(0, 5, 0);
 	EXPECT_NE(0, perf_overwrite_head(&self->ow));
 }
@@ -685,8 +718,8 @@ TEST_F(trigger, unprivileged)
 		struct perf_trigger_report report;
 		struct perf_trigger_buffer buffer;
 
-		if (!geteuid() && setresuid(NOBODY, NOBODY, NOBODY))
-			_exit(1);
+		if (become_nobody())
+			_exit(KSFT_SKIP);
 		one.names = perf_overwrite_open(&names, 0, -1, -1);
 		if (one.names < 0)
 			_exit(errno == EACCES || errno == EPERM ? KSFT_SKIP : 2);
@@ -869,6 +902,11 @@ static int break_kernel(struct perf_event_attr *attr)
 
 	if (!file)
 		return -1;
+#ifdef __powerpc__
+	/* Its breakpoints only watch data. */
+	fclose(file);
+	return -1;
+#endif
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%llx %*c %255s", &address, name) != 2 || !address)
 			continue;
