@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 
 #include "../kselftest_harness.h"
 #include "overwrite_test.h"
@@ -391,6 +392,63 @@ TEST_F(pause_output, no_data_pages)
 	ASSERT_EQ(-1, perf_overwrite_pause(other));
 	ASSERT_EQ(EINVAL, errno);
 	ASSERT_EQ(0, close(other));
+}
+
+/* Within a minute the signal of one more overflow comes; with it, whoever polls is woken. */
+static void wait_for_signal(struct __test_metadata *_metadata, const sigset_t *signals)
+{
+	const struct timespec minute = { .tv_sec = 60 };
+	siginfo_t info;
+
+	ASSERT_LT(0, sigtimedwait(signals, &info, &minute)) {
+		TH_LOG("no signal: %s", strerror(errno));
+	}
+}
+
+/* Each sample sends a signal, but only one that is written wakes whoever polls. */
+TEST_F(pause_output, signals_go_on)
+{
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	struct fault_area area;
+	struct perf_overwrite ow;
+	struct pollfd poll_fd;
+	sigset_t signals;
+	int fd;
+
+	attr.write_backward = variant->backward;
+	attr.wakeup_events = 1;
+	fd = open_event(_metadata, &attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_overwrite_map(&ow, fd, 1, variant->writable));
+	ASSERT_EQ(0, map_fault_area(&area, 3));
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGRTMIN);
+	ASSERT_EQ(0, sigprocmask(SIG_BLOCK, &signals, NULL));
+	ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(fd, F_SETSIG, SIGRTMIN));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_ASYNC));
+	poll_fd = (struct pollfd){ .fd = fd, .events = POLLIN };
+
+	for (unsigned int seq = 0; seq < 3; seq++) {
+		bool paused = seq == 1;
+
+		ASSERT_EQ(0, paused ? perf_overwrite_pause(fd) : 0);
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		make_fault(&area, seq);
+		ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		/* Other pages may fault, too: at least one. */
+		wait_for_signal(_metadata, &signals);
+		EXPECT_EQ(!paused, poll(&poll_fd, 1, 0));
+		if (!paused)
+			continue;
+		EXPECT_LT(0, lost_count(fd));
+		ASSERT_EQ(0, perf_overwrite_resume(fd));
+		/* Those of the pause. */
+		while (sigtimedwait(&signals, NULL, &(struct timespec){ 0 }) > 0)
+			;
+	}
+	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+	ASSERT_EQ(0, close(fd));
 }
 
 TEST_HARNESS_MAIN

@@ -176,6 +176,24 @@ TEST_F(pause_state, fdinfo_of_sharing_event)
 	ASSERT_EQ(0, close(other));
 }
 
+/* Without a data area it is paused for good. */
+TEST_F(pause_state, fdinfo_without_data)
+{
+	struct perf_event_attr attr = NAME_EVENT(variant->backward);
+	char state[STATE_SIZE], wanted[] = "pages=0 paused=1 ";
+	int bare = open_event(_metadata, &attr, 0, -1);
+	struct perf_overwrite ow;
+
+	ASSERT_LE(0, bare);
+	ASSERT_EQ(0, perf_overwrite_map(&ow, bare, 0, variant->writable));
+	read_state(bare, state);
+	EXPECT_EQ(0, strncmp(wanted, state, strlen(wanted))) {
+		TH_LOG("%s", state);
+	}
+	ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+	ASSERT_EQ(0, close(bare));
+}
+
 /* A writable buffer that is full loses records without being paused. */
 TEST_F(pause_state, fdinfo_when_full)
 {
