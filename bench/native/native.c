@@ -368,12 +368,16 @@ static void check(unsigned int t, const struct native_row *row, struct native_ev
 /* Bytes of the buffer from one place on: of all trees the same, as time stands still. */
 static void check_alike(const struct native_row *row, struct native_event *e[NR_TREES])
 {
-	for (unsigned int t = 1; t < NR_TREES; t++) {
-		if (!e[t] || !e[0])
+	unsigned int first = 0;
+
+	while (first < NR_TREES && !e[first])
+		first++;
+	for (unsigned int t = first + 1; t < NR_TREES; t++) {
+		if (!e[t])
 			continue;
 		for (unsigned long i = 0; i < row->buffer / PAGE; i++)
-			if (memcmp(trees[0].ops->page(e[0], i), trees[t].ops->page(e[t], i), PAGE))
-				die("%s: %s and %s wrote other bytes", row->name, trees[0].name,
+			if (memcmp(trees[first].ops->page(e[first], i), trees[t].ops->page(e[t], i), PAGE))
+				die("%s: %s and %s wrote other bytes", row->name, trees[first].name,
 				    trees[t].name);
 	}
 }
