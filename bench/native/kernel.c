@@ -282,6 +282,11 @@ unsigned long copy_from_user_nmi(void *to, const void __user *from, unsigned lon
 	return left;
 }
 
+/*
+ * Most of what a record with a callchain takes here is this. It lies alike in all trees and programs, in a section of
+ * its own: in .text it would have all of the tree's code lie alike in all programs, too.
+ */
+__section(".native_stub") __aligned(64)
 void perf_callchain_kernel(struct perf_callchain_entry_ctx *entry, struct pt_regs *regs)
 {
 	for (unsigned int i = 0; i < callchain_depth; i++)
