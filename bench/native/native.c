@@ -70,6 +70,10 @@ static const struct tree {
 
 #define COMM_ROW(_name, ...) \
 	{ .name = _name, .kind = NATIVE_COMM, .sample_type = SAMPLE_FIELDS, .bytes = 32, __VA_ARGS__ }
+/* Behind it the ids of task, CPU, and the time, as sample_id_all asks for. */
+#define COMM_ID_ROW(_name, ...) \
+	{ .name = _name, .kind = NATIVE_COMM, .sample_type = SAMPLE_FIELDS, .sample_id_all = 1, \
+	  .bytes = 32 + 24, __VA_ARGS__ }
 #define SAMPLE_ROW(_name, _bytes, ...) \
 	{ .name = _name, .sample_type = RAW, .raw = (_bytes) - 48, .bytes = _bytes, __VA_ARGS__ }
 /* The context's mark is an entry, too, and their number comes first. */
@@ -94,6 +98,7 @@ static const struct tree {
 
 static const struct native_row rows[] = {
 	EACH_WAY(COMM_ROW, "comm_32"),
+	EACH_WAY(COMM_ID_ROW, "comm_id_56"),
 	EACH_WAY(SAMPLE_ROW, "sample_64", 64),
 	EACH_WAY(SAMPLE_ROW, "sample_120", 120),
 	EACH_WAY(SAMPLE_ROW, "sample_400", 400),
