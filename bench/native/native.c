@@ -88,13 +88,17 @@ static const struct tree {
 #define PAYLOAD_ROW(_name, _n, ...) \
 	{ .name = _name, .sample_type = RAW, .raw = (_n) + 8, .bytes = REST_OF_PAYLOAD + (_n), __VA_ARGS__ }
 
-#define EACH_WAY(_row, _name, ...) \
+#define EACH_WAY_64K(_row, _name, ...) \
 	_row(_name "_forward_readonly_64K", ##__VA_ARGS__, SMALL), \
 	_row(_name "_forward_writable_64K", ##__VA_ARGS__, SMALL, WRITABLE), \
 	_row(_name "_backward_readonly_64K", ##__VA_ARGS__, SMALL, BACKWARD), \
+	_row(_name "_backward_writable_64K", ##__VA_ARGS__, SMALL, BACKWARD, WRITABLE)
+#define EACH_WAY_64M(_row, _name, ...) \
 	_row(_name "_forward_readonly_64M", ##__VA_ARGS__, LARGE), \
 	_row(_name "_forward_writable_64M", ##__VA_ARGS__, LARGE, WRITABLE), \
-	_row(_name "_backward_readonly_64M", ##__VA_ARGS__, LARGE, BACKWARD)
+	_row(_name "_backward_readonly_64M", ##__VA_ARGS__, LARGE, BACKWARD), \
+	_row(_name "_backward_writable_64M", ##__VA_ARGS__, LARGE, BACKWARD, WRITABLE)
+#define EACH_WAY(...)	EACH_WAY_64K(__VA_ARGS__), EACH_WAY_64M(__VA_ARGS__)
 
 static const struct native_row rows[] = {
 	EACH_WAY(COMM_ROW, "comm_32"),
@@ -102,22 +106,15 @@ static const struct native_row rows[] = {
 	EACH_WAY(SAMPLE_ROW, "sample_64", 64),
 	EACH_WAY(SAMPLE_ROW, "sample_120", 120),
 	EACH_WAY(SAMPLE_ROW, "sample_400", 400),
-	CHAIN_ROW("callchain_16_forward_readonly_64K", 16, SMALL),
-	CHAIN_ROW("callchain_16_backward_readonly_64K", 16, SMALL, BACKWARD),
-	CHAIN_ROW("callchain_127_forward_readonly_64K", 127, SMALL),
-	CHAIN_ROW("callchain_127_backward_readonly_64K", 127, SMALL, BACKWARD),
-	STACK_ROW("stack_1024_forward_readonly_64K", SMALL),
-	STACK_ROW("stack_1024_backward_readonly_64K", SMALL, BACKWARD),
-	PAYLOAD_ROW("payload_32_forward_readonly_64M", 32, LARGE),
-	PAYLOAD_ROW("payload_256_forward_readonly_64M", 256, LARGE),
-	PAYLOAD_ROW("payload_1024_forward_readonly_64K", 1024, SMALL),
-	PAYLOAD_ROW("payload_4096_forward_readonly_64K", 4096, SMALL),
-	PAYLOAD_ROW("payload_16384_forward_readonly_64K", 16384, SMALL),
-	PAYLOAD_ROW("payload_1024_forward_readonly_64M", 1024, LARGE),
-	PAYLOAD_ROW("payload_4096_forward_readonly_64M", 4096, LARGE),
-	PAYLOAD_ROW("payload_16384_forward_readonly_64M", 16384, LARGE),
-	PAYLOAD_ROW("payload_61440_forward_readonly_64M", 61440, LARGE),
-	PAYLOAD_ROW("payload_61440_backward_readonly_64M", 61440, LARGE, BACKWARD),
+	EACH_WAY(CHAIN_ROW, "callchain_16", 16),
+	EACH_WAY(CHAIN_ROW, "callchain_127", 127),
+	EACH_WAY(STACK_ROW, "stack_1024"),
+	EACH_WAY(PAYLOAD_ROW, "payload_32", 32),
+	EACH_WAY(PAYLOAD_ROW, "payload_256", 256),
+	EACH_WAY(PAYLOAD_ROW, "payload_1024", 1024),
+	EACH_WAY(PAYLOAD_ROW, "payload_4096", 4096),
+	EACH_WAY(PAYLOAD_ROW, "payload_16384", 16384),
+	EACH_WAY_64M(PAYLOAD_ROW, "payload_61440", 61440),
 	SAMPLE_ROW("paused_120_forward_readonly_64K", 120, SMALL, PAUSED),
 	SAMPLE_ROW("paused_120_backward_readonly_64K", 120, SMALL, BACKWARD, PAUSED),
 	CHAIN_ROW("paused_callchain_127_forward_readonly_64K", 127, SMALL, PAUSED),
