@@ -176,9 +176,14 @@ static void read_features(const char *without)
 {
 	FILE *f = fopen("/proc/cpuinfo", "r");
 	char line[8192], *flag, *save;
+	unsigned int known = 0;
 
 	if (!f)
 		die("can't read /proc/cpuinfo: %s", strerror(errno));
+	while (without && known < ARRAY_SIZE(features) && strcmp(without, features[known].name))
+		known++;
+	if (known == ARRAY_SIZE(features))
+		die("%s is no feature of a processor: /proc/cpuinfo has the names in its line flags", without);
 	while (fgets(line, sizeof(line), f) && strncmp(line, "flags", 5))
 		;
 	fclose(f);
