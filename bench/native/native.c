@@ -528,25 +528,33 @@ static void count(const char *only_tree, const char *only_row)
 /* For each turn that counts, on a busy machine. */
 #define MOST_TRIES	50
 
-static int counters[2] = { -1, -1 };
+static const uint64_t counted[] = {
+	PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_BRANCH_MISSES
+};
+#define NR_COUNTERS	ARRAY_SIZE(counted)
+
+/* One group; this processor may have the first ones only, or none. */
+static int counters = -1;
+static unsigned int nr_counters;
 
 static void open_counters(void)
 {
-	static const uint64_t events[] = { PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_HW_INSTRUCTIONS };
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(events); i++) {
+	for (; nr_counters < NR_COUNTERS; nr_counters++) {
 		struct perf_event_attr attr = {
 			.type = PERF_TYPE_HARDWARE,
 			.size = sizeof(attr),
-			.config = events[i],
+			.config = counted[nr_counters],
+			.read_format = PERF_FORMAT_GROUP,
 			.exclude_kernel = 1,
 			.exclude_hv = 1,
 		};
+		int fd = syscall(__NR_perf_event_open, &attr, 0, -1, counters, 0);
 
-		counters[i] = syscall(__NR_perf_event_open, &attr, 0, -1, i ? counters[0] : -1, 0);
+		if (fd < 0)
+			return;
+		if (!nr_counters)
+			counters = fd;
 	}
-	if (counters[1] < 0)
-		counters[0] = -1;
 }
 
 static inline uint64_t tsc(void)
@@ -559,13 +567,16 @@ static inline uint64_t tsc(void)
 	return now;
 }
 
-static inline uint64_t counter(unsigned int i)
+static void read_counters(uint64_t *value)
 {
-	uint64_t value = 0;
+	uint64_t group[1 + NR_COUNTERS];
+	ssize_t size = (1 + nr_counters) * sizeof(*group);
 
-	if (counters[0] >= 0 && read(counters[i], &value, sizeof(value)) != sizeof(value))
-		die("can't read a counter: %s", strerror(errno));
-	return value;
+	if (!nr_counters)
+		return;
+	if (read(counters, group, sizeof(group)) != size)
+		die("can't read the counters: %s", strerror(errno));
+	memcpy(value, group + 1, nr_counters * sizeof(*value));
 }
 
 static long switches(void)
@@ -635,28 +646,28 @@ static void wait_for_beside(pid_t child, unsigned int t)
 }
 
 struct batch {
-	double ticks, cycles, instructions;
+	double ticks, count[NR_COUNTERS];
 };
 
 /* Write n records; 0 if it was interrupted by another task. */
 static int run_batch(unsigned int t, struct native_event *e, unsigned int n, int cold, struct batch *b)
 {
 	const struct native_ops *ops = trees[t].ops;
-	uint64_t start, end, cycles, instructions;
+	uint64_t start, end, first[NR_COUNTERS], last[NR_COUNTERS];
 	long before;
 
 	ops->consume(e);
 	before = switches();
 	if (cold)
 		evict();
-	cycles = counter(0);
-	instructions = counter(1);
+	read_counters(first);
 	start = tsc();
 	ops->write(e, n);
 	end = tsc();
-	b->instructions = (double)(counter(1) - instructions) / n;
-	b->cycles = (double)(counter(0) - cycles) / n;
+	read_counters(last);
 	b->ticks = (double)(end - start) / n;
+	for (unsigned int i = 0; i < nr_counters; i++)
+		b->count[i] = (double)(last[i] - first[i]) / n;
 	return switches() == before;
 }
 
@@ -692,8 +703,8 @@ static unsigned int other_of(unsigned int t, int with_former)
 
 static void measure_row(const struct native_row *row, unsigned int turns, enum how how, int with_former)
 {
-	static double ticks[NR_TREES][MOST_TURNS], cycles[NR_TREES][MOST_TURNS];
-	static double instructions[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
+	static double ticks[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
+	static double counts_of[NR_TREES][NR_COUNTERS][MOST_TURNS];
 	struct native_event *e[NR_TREES];
 	unsigned int n = how == COLD ? 1 : batch_of(row), kept = 0, tried = 0;
 	unsigned long heads[NR_TREES] = {};
@@ -735,8 +746,8 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 				wait_for_beside(child, t);
 			good &= run_batch(t, e[t], n, how == COLD, &b);
 			ticks[t][kept] = b.ticks;
-			cycles[t][kept] = b.cycles;
-			instructions[t][kept] = b.instructions;
+			for (unsigned int c = 0; c < nr_counters; c++)
+				counts_of[t][c][kept] = b.count[c];
 		}
 		kept += good;
 	}
@@ -766,13 +777,13 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 		memcpy(ratio, ticks[t], kept * sizeof(*ratio));
 		median(ratio, kept, &mid, &low, &high);
 		printf(" %.2f", mid);
-		if (counters[0] >= 0) {
-			median(cycles[t], kept, &mid, &low, &high);
-			printf(" %.2f", mid);
-			median(instructions[t], kept, &mid, &low, &high);
-			printf(" %.2f", mid);
-		} else {
-			printf(" - -");
+		for (unsigned int c = 0; c < NR_COUNTERS; c++) {
+			if (c < nr_counters) {
+				median(counts_of[t][c], kept, &mid, &low, &high);
+				printf(" %.2f", mid);
+			} else {
+				printf(" -");
+			}
 		}
 		printf("\n");
 	}
@@ -821,7 +832,7 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 	static const unsigned int sizes[] = { 1024, 4096, 16384, 61440 };
 
 	open_counters();
-	printf("counters %s\n", counters[0] >= 0 ? "cycles" : "none");
+	printf("counters %u\n", nr_counters);
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
