@@ -567,6 +567,29 @@ static inline uint64_t tsc(void)
 	return now;
 }
 
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What two readings of the clock take that have nothing between them. */
+static double empty;
+
+static void measure_empty(void)
+{
+	double x[1001];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(x); i++) {
+		uint64_t start = tsc();
+
+		x[i] = tsc() - start;
+	}
+	qsort(x, ARRAY_SIZE(x), sizeof(*x), compare);
+	empty = x[ARRAY_SIZE(x) / 2];
+}
+
 static void read_counters(uint64_t *value)
 {
 	uint64_t group[1 + NR_COUNTERS];
@@ -665,17 +688,10 @@ static int run_batch(unsigned int t, struct native_event *e, unsigned int n, int
 	ops->write(e, n);
 	end = tsc();
 	read_counters(last);
-	b->ticks = (double)(end - start) / n;
+	b->ticks = (end - start - empty) / n;
 	for (unsigned int i = 0; i < nr_counters; i++)
 		b->count[i] = (double)(last[i] - first[i]) / n;
 	return switches() == before;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The median, with a confidence interval of 95 % from the ranks. Sorts. */
@@ -818,7 +834,7 @@ static void measure_copy(unsigned int size, unsigned long buffer, unsigned int t
 				at = (at + part) % buffer;
 			}
 		}
-		ticks[kept] = (double)(tsc() - start) / n;
+		ticks[kept] = (tsc() - start - empty) / n;
 		kept += switches() == before;
 	}
 	if (kept < 10)
@@ -832,7 +848,8 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 	static const unsigned int sizes[] = { 1024, 4096, 16384, 61440 };
 
 	open_counters();
-	printf("counters %u\n", nr_counters);
+	measure_empty();
+	printf("counters %u\nempty %.0f\n", nr_counters, empty);
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
