@@ -289,7 +289,10 @@ static void apply_jump_label(struct jump_entry *e)
 	patch(code, bytes, n);
 }
 
-static struct native_memory memory[NR_TREES];
+/* One for each tree, and the last for another buffer of the last tree. */
+static struct native_memory memory[NR_TREES + 1];
+/* What is copied to without a kernel. */
+static char *copies;
 
 static void boot(const char *without)
 {
@@ -319,7 +322,8 @@ static void map_memory(void)
 {
 	static char user_stack[2 * PAGE];
 
-	for (unsigned int t = 0; t < NR_TREES; t++) {
+	copies = map(64 * MB);
+	for (unsigned int t = 0; t < ARRAY_SIZE(memory); t++) {
 		memory[t].user_stack = user_stack;
 		memory[t].objects = map(OBJECTS);
 		memory[t].objects_end = memory[t].objects + OBJECTS;
@@ -330,14 +334,19 @@ static void map_memory(void)
 }
 
 /* Where a buffer comes to lie matters: leave it to chance. */
-static struct native_event *open_row(unsigned int t, const struct native_row *row)
+static struct native_event *open_in(unsigned int where, unsigned int t, const struct native_row *row)
 {
-	struct native_memory m = memory[t];
+	struct native_memory m = memory[where];
 
 	m.objects += random_below(64) * 64;
 	m.pages += random_below(64) * PAGE;
-	m.page_structs += (m.pages - memory[t].pages) / PAGE * STRUCT_PAGE;
+	m.page_structs += (m.pages - memory[where].pages) / PAGE * STRUCT_PAGE;
 	return trees[t].ops->open(row, &m);
+}
+
+static struct native_event *open_row(unsigned int t, const struct native_row *row)
+{
+	return open_in(t, t, row);
 }
 
 /* How many of a row are written without a look at them. */
@@ -717,6 +726,41 @@ static unsigned int other_of(unsigned int t, int with_former)
 	return other;
 }
 
+/* Payloads that are compared with a copy of as many bytes. */
+static int is_large_payload(const struct native_row *row)
+{
+	return !row->callchain && !row->stack && row->raw >= 1024;
+}
+
+/*
+ * As many bytes as a payload has copied by the last tree's memcpy() to a buffer as large, page by page, to the
+ * same places: what else is in a record is left out. 0 if it was interrupted.
+ */
+static int run_copies(const struct native_row *row, unsigned int n, double *ticks)
+{
+	static char from[65536] __attribute__((aligned(64)));
+	unsigned int size = row->bytes - REST_OF_PAYLOAD;
+	static unsigned long head;
+	long before = switches();
+	uint64_t start = tsc();
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned long at;
+
+		head -= row->backward ? row->bytes : 0;
+		at = (head + REST_OF_PAYLOAD) % row->buffer;
+		for (unsigned int done = 0, part; done < size; done += part) {
+			part = PAGE - at % PAGE;
+			part = part < size - done ? part : size - done;
+			trees[NR_TREES - 1].ops->memcpy(copies + at, from + done, part);
+			at = (at + part) % row->buffer;
+		}
+		head += row->backward ? 0 : row->bytes;
+	}
+	*ticks = (tsc() - start - empty) / n;
+	return switches() == before;
+}
+
 static void measure_row(const struct native_row *row, unsigned int turns, enum how how, int with_former)
 {
 	static double ticks[NR_TREES][MOST_TURNS], ratio[MOST_TURNS];
@@ -724,10 +768,18 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 	struct native_event *e[NR_TREES];
 	unsigned int n = how == COLD ? 1 : batch_of(row), kept = 0, tried = 0;
 	unsigned long heads[NR_TREES] = {};
+	/* Of the last tree, in the same turns. */
+	static double copied[MOST_TURNS];
+	const struct native_row small_row = SAMPLE_ROW("sample_64", 64, .buffer = row->buffer,
+						       .backward = row->backward, .writable = row->writable);
+	const unsigned int last = NR_TREES - 1;
+	struct native_event *small = NULL;
 	double mid, low, high;
 	pid_t child = 0;
 
 	open_all(row, e);
+	if (is_large_payload(row) && e[last])
+		small = open_in(NR_TREES, last, &small_row);
 	for (unsigned int t = 0; t < NR_TREES; t++) {
 		if (e[t])
 			heads[t] = trees[t].ops->head(e[t]);
@@ -764,6 +816,13 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 			ticks[t][kept] = b.ticks;
 			for (unsigned int c = 0; c < nr_counters; c++)
 				counts_of[t][c][kept] = b.count[c];
+		}
+		if (small) {
+			struct batch b;
+
+			good &= run_batch(last, small, batch_of(&small_row), 0, &b);
+			good &= run_copies(row, n, &copied[kept]);
+			copied[kept] += b.ticks;
 		}
 		kept += good;
 	}
@@ -803,50 +862,18 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 		}
 		printf("\n");
 	}
-}
-
-/*
- * As many bytes as a payload has copied by the trees' memcpy() to a buffer as large, page by page, to the
- * same places: what else is in a record is left out.
- */
-static void measure_copy(unsigned int size, unsigned long buffer, unsigned int turns)
-{
-	static char from[65536] __attribute__((aligned(64)));
-	static double ticks[MOST_TURNS];
-	char *to = memory[0].pages;
-	unsigned int n = size * 512ul > 256 * KB ? 256 * KB / size : 512, kept = 0;
-	unsigned long at = 0;
-	double mid, low, high;
-
-	for (unsigned int tried = 0; kept < turns && tried < MOST_TRIES * turns; tried++) {
-		uint64_t start;
-		long before;
-
-		sched_yield();
-		before = switches();
-		start = tsc();
-		for (unsigned int i = 0; i < n; i++) {
-			at = (at + REST_OF_PAYLOAD) % buffer;
-			for (unsigned int done = 0, part; done < size; done += part) {
-				part = PAGE - at % PAGE;
-				part = part < size - done ? part : size - done;
-				trees[0].ops->memcpy(to + at, from + done, part);
-				at = (at + part) % buffer;
-			}
-		}
-		ticks[kept] = (tsc() - start - empty) / n;
-		kept += switches() == before;
+	if (small) {
+		for (unsigned int i = 0; i < kept; i++)
+			ratio[i] = ticks[last][i] / copied[i];
+		median(ratio, kept, &mid, &low, &high);
+		printf("copy %s %u %.4f %.4f %.4f", row->name, kept, mid, low, high);
+		median(copied, kept, &mid, &low, &high);
+		printf(" %.2f\n", mid);
 	}
-	if (kept < 10)
-		die("the copy of %u bytes was always interrupted", size);
-	median(ticks, kept, &mid, &low, &high);
-	printf("copy %u %lu %.2f %.2f %.2f\n", size, buffer, mid, low, high);
 }
 
 static void measure_all(unsigned int turns, const char *only, int with_former)
 {
-	static const unsigned int sizes[] = { 1024, 4096, 16384, 61440 };
-
 	open_counters();
 	measure_empty();
 	printf("counters %u\nempty %.0f\n", nr_counters, empty);
@@ -859,10 +886,6 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 		measure_row(&rows[i], turns, COLD, with_former);
 		if (other_cpu >= 0)
 			measure_row(&rows[i], turns, BESIDE, with_former);
-	}
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes) && !only; i++) {
-		measure_copy(sizes[i], 64 * KB, turns);
-		measure_copy(sizes[i], 64 * MB, turns);
 	}
 }
 
