@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "../kselftest_harness.h"
-#include "overwrite_test.h"
+#include "overwrite_stack.h"
 
 static __u64 space[PERF_OVERWRITE_RECORD_MAX / sizeof(__u64)];
 
@@ -279,6 +279,10 @@ TEST_F(set_output_inherit, own_mapping)
 #define CHILDREN	3
 #define FAULTS		3000
 #define SHARED_PAGES	128
+#define SHARED_PAUSES	50
+/* A pause meets a writer in flight if there is always one, and its record is large. */
+#define DUMPS		16
+#define SHARED_STACK	16384
 /* How often to try to have the children meet. */
 #define ROUNDS		10
 
@@ -390,10 +394,13 @@ static pid_t fork_child(const struct fault_area *area, int cpu, const int go[2],
 	close(go[1]);
 	if (go_to_cpu(cpu) || read(go[0], &byte, 1))
 		_exit(1);
-	do {
-		for (unsigned int seq = 0; seq < FAULTS; seq++)
-			make_fault(area, seq);
-	} while (endless);
+	if (endless) {
+		touch_stack();
+		for (unsigned int seq = 0; ; seq++)
+			fault_with_stack(area, seq, SHARED_STACK);
+	}
+	for (unsigned int seq = 0; seq < FAULTS; seq++)
+		make_fault(area, seq);
 	_exit(0);
 }
 
@@ -567,18 +574,35 @@ TEST_F(set_output_shared, nobody_meets)
 /* A pause freezes such a buffer, too, whoever writes to it at that moment. */
 TEST_F(set_output_shared, pause_freezes)
 {
+	struct perf_event_attr attr = FAULT_EVENT(PERF_SAMPLE_STACK_USER);
 	static unsigned char before[SHARED_PAGES * 65536];
 	unsigned int moved = 0, changed = 0;
+	int dumps[DUMPS];
 
+	attr.inherit = 1;
+	attr.write_backward = variant->backward;
+	attr.sample_stack_user = SHARED_STACK;
+	attr.disabled = 0;
+	if (lacks_stack_dump(attr, 0))
+		SKIP(return, "no dumps of the user's stack on this architecture");
+	for (int i = 0; i < DUMPS; i++) {
+		dumps[i] = open_event(_metadata, &attr, 0, -1);
+		ASSERT_LE(0, dumps[i]);
+		ASSERT_EQ(0, ioctl(dumps[i], PERF_EVENT_IOC_SET_OUTPUT, self->owner));
+	}
 	ASSERT_LE(self->ow.size, sizeof(before));
 	start_children(_metadata, self, true);
 
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < SHARED_PAUSES; i++) {
 		__u64 head, lost;
+		size_t newest;
 
 		ASSERT_EQ(0, perf_overwrite_pause(self->owner));
 		head = perf_overwrite_head(&self->ow);
-		memcpy(before, self->ow.data, self->ow.size);
+		/* First where the newest record is. */
+		newest = (variant->backward ? head : head - 2 * SHARED_STACK) % self->ow.size;
+		memcpy(before + newest, self->ow.data + newest, self->ow.size - newest);
+		memcpy(before, self->ow.data, newest);
 		/* They go on: that is what is lost. */
 		lost = lost_count(self->event);
 		while (lost_count(self->event) < lost + CHILDREN)
@@ -592,6 +616,10 @@ TEST_F(set_output_shared, pause_freezes)
 	}
 	for (int i = 0; i < CHILDREN; i++)
 		stop_child(_metadata, self->children[i].pid);
+	for (int i = 0; i < DUMPS; i++)
+		ASSERT_EQ(0, close(dumps[i]));
+	TH_LOG("%d pauses, %u saw the head move, %u the data change", SHARED_PAUSES, moved,
+	       changed);
 	ASSERT_EQ(0, moved);
 	ASSERT_EQ(0, changed);
 }
