@@ -164,6 +164,54 @@ static void test_copy_at_page_end(struct kunit *test)
 	}
 }
 
+/*
+ * What is short is copied by words, and what is left of it by bytes: whole pieces of any
+ * length, wherever they start, up to the longest and beyond.
+ */
+static void test_short_copy_at_page_end(struct kunit *test)
+{
+	static const unsigned int longer[] = {
+		OUTPUT_COPY_SHORT_MAX - 4, OUTPUT_COPY_SHORT_MAX - 1, OUTPUT_COPY_SHORT_MAX,
+		OUTPUT_COPY_SHORT_MAX + 1, OUTPUT_COPY_SHORT_MAX + 8,
+	};
+	const struct rb_direction_param *p = test->param_value;
+	const unsigned int record = 1200, front = 600, shorter = 33;
+	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
+	struct perf_output_handle handle;
+	struct perf_sample_data data;
+	unsigned int i, room, done, size;
+	u64 seq = 0;
+	int ret;
+
+	rb_test_guard(test, t);
+	perf_sample_data_init(&data, 0, 0);
+
+	for (i = 0; i < shorter + ARRAY_SIZE(longer); i++) {
+		size = i < shorter ? i : longer[i - shorter];
+
+		for (room = 1; room <= size + 9; room++) {
+			/* Nothing else happens far from both ends. */
+			if (room == 10 && size > shorter)
+				room = size - 9;
+			rb_test_start_at(t, record, i % 2, front);
+			rb_test_fill(t->record, seq++, record);
+			ret = perf_output_begin(&handle, &data, &t->event, record);
+			KUNIT_ASSERT_EQ(test, ret, 0);
+
+			done = front - room;
+			perf_output_copy(&handle, t->record, done);
+			ret = __output_copy_short(&handle, t->record + done, size);
+			KUNIT_EXPECT_EQ(test, ret, 0);
+			done += size;
+			perf_output_copy(&handle, t->record + done, record - done);
+			perf_output_end(&handle);
+
+			rb_test_mirror(t, t->record, record);
+			rb_test_compare_guarded(test, t);
+		}
+	}
+}
+
 /* 0x01 in all bytes. Older kernels have it from a register, which may have 32 bits. */
 #define RB_TEST_IP	(~0UL / 0xff)
 
@@ -603,6 +651,7 @@ static void rb_field_test_exit(struct kunit *test)
 
 static struct kunit_case rb_field_test_cases[] = {
 	KUNIT_CASE_PARAM(test_copy_at_page_end, rb_direction_gen_params),
+	KUNIT_CASE_PARAM(test_short_copy_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE_PARAM(test_sample_at_page_end, rb_sample_gen_params),
 	KUNIT_CASE_PARAM(test_regs_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE(test_sample_without_values),
