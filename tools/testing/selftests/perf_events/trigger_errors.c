@@ -139,8 +139,7 @@ TEST_F(trigger_errors, what_is_missing)
 	ASSERT_EQ(0, perf_overwrite_unmap(&self->mine.ow));
 	EXPECT_ERROR(ENXIO, perf_trigger_join(self->set, self->mine.names));
 	EXPECT_ERROR(ENXIO, perf_trigger_join(self->set, self->mine.faults));
-	if (map_event(_metadata, &self->mine.ow, self->mine.names, TRIGGER_PAGES,
-			       false))
+	if (map_event(_metadata, &self->mine.ow, self->mine.names, TRIGGER_PAGES, false))
 		return;
 	build(_metadata, self);
 	ASSERT_EQ(0, perf_trigger_arm(self->set, &self->generation));
