@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "perf_overwrite.h"
@@ -58,6 +59,40 @@ static inline int open_function_calls(long long id, const char *name, int cpu)
 		return -1;
 	}
 	return fd;
+}
+
+/* Counts the function call interrupts of these CPUs. False if nobody does. */
+static inline bool count_call_interrupts(const int *cpus, int nr_cpus, long *counts)
+{
+	FILE *file = fopen("/proc/interrupts", "re");
+	char *line = NULL, *heading = NULL, *at, *column;
+	size_t size = 0, heading_size = 0;
+	int found = 0;
+
+	if (!file)
+		return false;
+	/* The columns are those of the CPUs that are online. */
+	column = getline(&heading, &heading_size, file) > 0 ? heading : NULL;
+	while (column && getline(&line, &size, file) > 0) {
+		if (!strstr(line, "Function call interrupts"))
+			continue;
+		at = strchr(line, ':') + 1;
+		while ((column = strstr(column, "CPU"))) {
+			int cpu = strtol(column + 3, &column, 10);
+			long count = strtol(at, &at, 10);
+
+			for (int c = 0; c < nr_cpus; c++) {
+				if (cpus[c] == cpu) {
+					counts[c] = count;
+					found++;
+				}
+			}
+		}
+	}
+	free(heading);
+	free(line);
+	fclose(file);
+	return found == nr_cpus;
 }
 
 #endif /* _SELFTESTS_FUNCTION_CALLS_H */

@@ -7,37 +7,13 @@
 #ifndef _SELFTESTS_KEPT_FILE_H
 #define _SELFTESTS_KEPT_FILE_H
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "overwrite_test.h"
 
 struct kept_file {
 	pid_t	keeper;
 	/* Of a pipe that the keeper reads from: it restores the file when this is closed. */
 	int	pipe;
 };
-
-/* Returns 0, or -1 with errno set. */
-static inline int write_text(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-	int ret;
-
-	if (!file)
-		return -1;
-	ret = fputs(text, file);
-	return fclose(file) || ret < 0 ? -1 : 0;
-}
-
-static inline int write_number(const char *path, int number)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d\n", number);
-	return write_text(path, text);
-}
 
 static inline void restore_later(int pipe, const char *path, const char *text)
 {
@@ -101,10 +77,9 @@ static inline int restore_file(struct kept_file *kept)
 
 static inline int keep_online(struct kept_file *kept, int cpu)
 {
-	char path[64];
+	char path[ONLINE_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return keep_file(kept, path);
+	return keep_file(kept, online_path(path, cpu));
 }
 
 #endif /* _SELFTESTS_KEPT_FILE_H */

@@ -15,20 +15,6 @@
 
 #define MAX_BUFFERS	1024
 
-/* A number from a file in /proc, or -1. */
-static long proc_number(const char *path)
-{
-	long number = -1;
-	FILE *file = fopen(path, "r");
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%ld", &number) != 1)
-		number = -1;
-	fclose(file);
-	return number;
-}
-
 static int open_name_event(struct __test_metadata *_metadata)
 {
 	struct perf_event_attr attr = NAME_EVENT(0);
@@ -47,11 +33,11 @@ FIXTURE(map_twice)
 FIXTURE_SETUP(map_twice)
 {
 	struct rlimit none = { 0, 0 };
-	long kb = proc_number("/proc/sys/kernel/perf_event_mlock_kb");
+	long kb = read_number("/proc/sys/kernel/perf_event_mlock_kb");
 	long locked;
 	int fd;
 
-	if (proc_number("/proc/sys/kernel/perf_event_paranoid") == -1)
+	if (read_number("/proc/sys/kernel/perf_event_paranoid") == -1)
 		SKIP(return, "kernel.perf_event_paranoid allows everything, or there is no perf");
 	ASSERT_LT(0, kb);
 	locked = kb * 1024 / sysconf(_SC_PAGESIZE) * sysconf(_SC_NPROCESSORS_ONLN);

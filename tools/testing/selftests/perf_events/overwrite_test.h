@@ -369,18 +369,39 @@ static inline int pin_to_cpu(void)
 }
 
 /* Returns 0, or -1 with errno set. */
+static inline int write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+	int ret;
+
+	if (!file)
+		return -1;
+	ret = fputs(text, file);
+	return fclose(file) || ret < 0 ? -1 : 0;
+}
+
+static inline int write_number(const char *path, int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d\n", number);
+	return write_text(path, text);
+}
+
+#define ONLINE_PATH_SIZE	64
+
+static inline const char *online_path(char path[ONLINE_PATH_SIZE], int cpu)
+{
+	snprintf(path, ONLINE_PATH_SIZE, "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return path;
+}
+
+/* Returns 0, or -1 with errno set. */
 static inline int set_online(int cpu, bool online)
 {
-	char path[64];
-	int fd, ret;
+	char path[ONLINE_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -1;
-	close(fd);
-	return ret;
+	return write_number(online_path(path, cpu), online);
 }
 
 /* Returns the number in a small file, or -1. */

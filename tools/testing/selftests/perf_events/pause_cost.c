@@ -63,41 +63,6 @@ FIXTURE_VARIANT_ADD(pause_cost, interrupts)
 	.exact = false,
 };
 
-/* Counts the function call interrupts of these CPUs. False if nobody does. */
-static bool count_interrupts(const int *cpus, int nr_cpus, struct interrupts *interrupts)
-{
-	FILE *file = fopen("/proc/interrupts", "re");
-	char *line = NULL, *heading = NULL, *at, *column;
-	size_t size = 0, heading_size = 0;
-	int found = 0;
-
-	if (!file)
-		return false;
-	memset(interrupts, 0, sizeof(*interrupts));
-	/* The columns are those of the CPUs that are online. */
-	column = getline(&heading, &heading_size, file) > 0 ? heading : NULL;
-	while (column && getline(&line, &size, file) > 0) {
-		if (!strstr(line, "Function call interrupts"))
-			continue;
-		at = strchr(line, ':') + 1;
-		while ((column = strstr(column, "CPU"))) {
-			int cpu = strtol(column + 3, &column, 10);
-			long count = strtol(at, &at, 10);
-
-			for (int c = 0; c < nr_cpus; c++) {
-				if (cpus[c] == cpu) {
-					interrupts->of[c] = count;
-					found++;
-				}
-			}
-		}
-	}
-	free(heading);
-	free(line);
-	fclose(file);
-	return found == nr_cpus;
-}
-
 FIXTURE_SETUP(pause_cost)
 {
 	struct cost *test = &self->test;
@@ -107,7 +72,7 @@ FIXTURE_SETUP(pause_cost)
 	test->nr_cpus = allowed_cpus(test->cpus, CPUS_MAX);
 	if (test->nr_cpus < 2)
 		SKIP(return, "needs two CPUs");
-	if (!variant->exact && !count_interrupts(test->cpus, test->nr_cpus, &interrupts))
+	if (!variant->exact && !count_call_interrupts(test->cpus, test->nr_cpus, interrupts.of))
 		SKIP(return, "/proc/interrupts doesn't count function call interrupts");
 	ASSERT_EQ(0, go_to_cpu(test->cpus[0]));
 
@@ -195,16 +160,16 @@ static void compare_interrupts(struct __test_metadata *_metadata, const struct c
 		struct interrupts before, between, after;
 		__u64 begin, end;
 
-		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &before));
+		ASSERT_TRUE(count_call_interrupts(test->cpus, test->nr_cpus, before.of));
 		begin = now_ns();
 		for (int i = 0; i < PAUSES_AT_ONCE; i++)
 			step(_metadata, test);
 		end = now_ns();
-		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &between));
+		ASSERT_TRUE(count_call_interrupts(test->cpus, test->nr_cpus, between.of));
 		end += now_ns() - begin;
 		while (now_ns() < end)
 			;
-		ASSERT_TRUE(count_interrupts(test->cpus, test->nr_cpus, &after));
+		ASSERT_TRUE(count_call_interrupts(test->cpus, test->nr_cpus, after.of));
 		for (int i = 0; i < test->nr_cpus; i++)
 			more->of[i] += between.of[i] - before.of[i] -
 				       (after.of[i] - between.of[i]);

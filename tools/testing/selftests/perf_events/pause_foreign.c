@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "../kselftest_harness.h"
+#include "function_calls.h"
 #include "kept_file.h"
 #include "overwrite_test.h"
 
@@ -52,30 +53,9 @@ FIXTURE_VARIANT_ADD(pause_foreign, task)
 /* The function call interrupts of a CPU, -1 if nobody counts them. */
 static long count_interrupts(int cpu)
 {
-	FILE *file = fopen("/proc/interrupts", "re");
-	int column = -1, columns = 0;
-	char *line = NULL, *at;
-	long count = -1;
-	size_t size = 0;
+	long count;
 
-	if (!file)
-		return -1;
-	/* The columns are those of the CPUs that are online. */
-	if (getline(&line, &size, file) > 0) {
-		for (at = line; (at = strstr(at, "CPU")); columns++)
-			if (strtol(at + 3, &at, 10) == cpu)
-				column = columns;
-	}
-	while (column >= 0 && getline(&line, &size, file) > 0) {
-		if (!strstr(line, "Function call interrupts"))
-			continue;
-		at = strchr(line, ':') + 1;
-		for (int i = 0; i <= column; i++)
-			count = strtol(at, &at, 10);
-	}
-	free(line);
-	fclose(file);
-	return count;
+	return count_call_interrupts(&cpu, 1, &count) ? count : -1;
 }
 
 FIXTURE_SETUP(pause_foreign)

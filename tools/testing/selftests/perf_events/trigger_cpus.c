@@ -179,7 +179,7 @@ FIXTURE_SETUP(trigger_cpus)
 
 FIXTURE_TEARDOWN(trigger_cpus)
 {
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(self->online); i++)
 		EXPECT_EQ(0, restore_file(&self->online[i]));
 	for (int i = 0; i < self->count; i++) {
 		struct sampler *s = &self->sampler[i];
@@ -511,7 +511,7 @@ TEST_F(trigger_cpus, cpu_goes_offline)
 		return;
 	if (self->count < 4)
 		SKIP(return, "needs four CPUs");
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(self->online); i++)
 		if (keep_online(&self->online[i], self->cpus[i + 1]))
 			SKIP(return, "CPU %d can't be taken offline", self->cpus[i + 1]);
 	/* A CPU that isn't there writes no bytes. */
