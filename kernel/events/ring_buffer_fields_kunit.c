@@ -124,6 +124,33 @@ static const struct rb_direction_param rb_direction_params[] = {
 RB_PARAM_DESC(rb_direction_param)
 KUNIT_ARRAY_PARAM(rb_direction, rb_direction_params, rb_direction_param_desc);
 
+/*
+ * Begin record number @seq of @size, whose byte @front is on a new page, and write what is
+ * in front of the piece at @done.
+ */
+static void rb_test_begin_piece(struct kunit *test, struct rb_test *t,
+				struct perf_output_handle *handle, u64 seq, unsigned int size,
+				unsigned int page, unsigned int front, unsigned int done)
+{
+	struct perf_sample_data data;
+	int ret;
+
+	perf_sample_data_init(&data, 0, 0);
+	rb_test_start_at(t, size, page, front);
+	rb_test_fill(t->record, seq, size);
+	ret = perf_output_begin(handle, &data, &t->event, size);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	perf_output_copy(handle, t->record, done);
+}
+
+static void rb_test_end_piece(struct kunit *test, struct rb_test *t,
+			      struct perf_output_handle *handle, unsigned int size)
+{
+	perf_output_end(handle);
+	rb_test_mirror(t, t->record, size);
+	rb_test_compare_guarded(test, t);
+}
+
 static void test_copy_at_page_end(struct kunit *test)
 {
 	static const unsigned int sizes[] = {
@@ -133,33 +160,22 @@ static void test_copy_at_page_end(struct kunit *test)
 	const unsigned int record = 160, front = 80;
 	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
 	struct perf_output_handle handle;
-	struct perf_sample_data data;
 	unsigned int i, page, room, done;
 	u64 seq = 0;
-	int ret;
 
 	rb_test_guard(test, t);
-	perf_sample_data_init(&data, 0, 0);
 
 	for (i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
 		unsigned int size = sizes[i / 2];
 
 		page = i % 2;
 		for (room = 1; room <= size + 2; room++) {
-			rb_test_start_at(t, record, page, front);
-			rb_test_fill(t->record, seq++, record);
-			ret = perf_output_begin(&handle, &data, &t->event, record);
-			KUNIT_ASSERT_EQ(test, ret, 0);
-
 			done = front - room;
-			perf_output_copy(&handle, t->record, done);
+			rb_test_begin_piece(test, t, &handle, seq++, record, page, front, done);
 			rb_test_put(&handle, t->record + done, size);
 			done += size;
 			rb_test_put(&handle, t->record + done, record - done);
-			perf_output_end(&handle);
-
-			rb_test_mirror(t, t->record, record);
-			rb_test_compare_guarded(test, t);
+			rb_test_end_piece(test, t, &handle, record);
 		}
 	}
 }
@@ -178,13 +194,11 @@ static void test_short_copy_at_page_end(struct kunit *test)
 	const unsigned int record = 1200, front = 600, shorter = 33;
 	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
 	struct perf_output_handle handle;
-	struct perf_sample_data data;
 	unsigned int i, room, done, size;
 	u64 seq = 0;
 	int ret;
 
 	rb_test_guard(test, t);
-	perf_sample_data_init(&data, 0, 0);
 
 	for (i = 0; i < shorter + ARRAY_SIZE(longer); i++) {
 		size = i < shorter ? i : longer[i - shorter];
@@ -193,21 +207,13 @@ static void test_short_copy_at_page_end(struct kunit *test)
 			/* Nothing else happens far from both ends. */
 			if (room == 10 && size > shorter)
 				room = size - 9;
-			rb_test_start_at(t, record, i % 2, front);
-			rb_test_fill(t->record, seq++, record);
-			ret = perf_output_begin(&handle, &data, &t->event, record);
-			KUNIT_ASSERT_EQ(test, ret, 0);
-
 			done = front - room;
-			perf_output_copy(&handle, t->record, done);
+			rb_test_begin_piece(test, t, &handle, seq++, record, i % 2, front, done);
 			ret = __output_copy_short(&handle, t->record + done, size);
 			KUNIT_EXPECT_EQ(test, ret, 0);
 			done += size;
 			perf_output_copy(&handle, t->record + done, record - done);
-			perf_output_end(&handle);
-
-			rb_test_mirror(t, t->record, record);
-			rb_test_compare_guarded(test, t);
+			rb_test_end_piece(test, t, &handle, record);
 		}
 	}
 }
