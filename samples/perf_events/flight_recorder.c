@@ -207,7 +207,7 @@ static bool is_initial_pid_namespace(void)
 }
 
 /* Don't record the recorder, if the kernel can tell it apart. */
-static void set_filter(const struct kind *kind, int fd)
+static void set_filter(const struct recorder *recorder, const struct kind *kind, int fd)
 {
 	char filter[4096];
 	int length = 0;
@@ -219,7 +219,7 @@ static void set_filter(const struct kind *kind, int fd)
 	if (length >= (int)sizeof(filter) - 32)
 		die("the filter of '%s' is too long", kind->name);
 	/* Elsewhere it is another task's number: ours has two. */
-	if (is_initial_pid_namespace())
+	if (!recorder->names.in_namespace)
 		snprintf(filter + length, sizeof(filter) - length, "%scommon_pid != %d",
 			 length ? " && " : "", getpid());
 	else if (!length)
@@ -243,7 +243,7 @@ static void open_kind(struct recorder *recorder, struct channel *channel, int i)
 			continue;
 		if (ioctl(fd, PERF_EVENT_IOC_ID, &channel->ids[at]))
 			die("can't tell the id of '%s': %s", kind->name, strerror(errno));
-		set_filter(kind, fd);
+		set_filter(recorder, kind, fd);
 		direct_output(recorder, channel, at, channel->ow.fd);
 	}
 }
@@ -312,7 +312,6 @@ static void find_names(struct recorder *recorder, const sigset_t *signals)
 	if (recorder->options->nr_triggers)
 		recorder->nr_polled += perf_overwrite_set_poll(&recorder->set,
 							       polled + recorder->nr_polled);
-	recorder->names.in_namespace = !is_initial_pid_namespace();
 	read_task_names(&recorder->names, 0);
 }
 
@@ -578,6 +577,7 @@ int main(int argc, char **argv)
 	struct recorder recorder = {
 		.options = &options,
 		.counts_lost = true,
+		.names.in_namespace = !is_initial_pid_namespace(),
 	};
 	struct sigaction hangup;
 	int go = -1, failed = -1;
