@@ -5,6 +5,8 @@
  */
 #include <kunit/test.h>
 #include <linux/perf_event.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched.h>
 
 #include "internal.h"
 #include "ring_buffer_kunit.h"
@@ -591,6 +593,11 @@ static void test_sample_without_values(struct kunit *test)
 }
 
 /* The fields that follow all other records, in their order in the ABI. */
+static const u64 rb_test_id_bits[] = {
+	PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER,
+};
+
 static unsigned int rb_test_id_sample(u64 *to, u64 type)
 {
 	u64 *start = to;
@@ -613,10 +620,6 @@ static unsigned int rb_test_id_sample(u64 *to, u64 type)
 
 static void test_id_sample_at_page_end(struct kunit *test)
 {
-	static const u64 bits[] = {
-		PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
-		PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER,
-	};
 	const struct rb_direction_param *p = test->param_value;
 	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
 	struct perf_output_handle handle;
@@ -629,8 +632,8 @@ static void test_id_sample_at_page_end(struct kunit *test)
 	rb_test_sample_values(&data);
 	t->event.attr.sample_id_all = 1;
 
-	for (set = 0; set < BIT(ARRAY_SIZE(bits)); set++) {
-		data.type = rb_test_subset(bits, ARRAY_SIZE(bits), set);
+	for (set = 0; set < BIT(ARRAY_SIZE(rb_test_id_bits)); set++) {
+		data.type = rb_test_subset(rb_test_id_bits, ARRAY_SIZE(rb_test_id_bits), set);
 		size = 16;
 		size += rb_test_id_sample((u64 *)(t->record + size), data.type);
 
@@ -649,6 +652,65 @@ static void test_id_sample_at_page_end(struct kunit *test)
 	}
 }
 
+/* What the function called next finds in its variables. */
+static noinline void rb_test_poison_stack(void)
+{
+	u8 stack[768];
+
+	memset(stack, 0xa5, sizeof(stack));
+	barrier_data(stack);
+}
+
+static u64 rb_test_clock(void)
+{
+	return 0x0505050506060606ULL;
+}
+
+/* The fields at the end of a record come from its writer's stack, which isn't cleared. */
+static void test_id_sample_after_poison(struct kunit *test)
+{
+	struct rb_test *t = rb_test_attach(test, 1, 0, false, false, 0);
+	struct perf_event_header *header = (void *)t->record;
+	struct perf_event *event = &t->event;
+	unsigned int set;
+
+	event->attr.sample_id_all = 1;
+	event->clock = rb_test_clock;
+	event->ns = &init_pid_ns;
+	migrate_disable();
+	for (set = 0; set < BIT(ARRAY_SIZE(rb_test_id_bits)); set++) {
+		u64 type = rb_test_subset(rb_test_id_bits, ARRAY_SIZE(rb_test_id_bits), set);
+		u64 *to = (u64 *)(t->record + sizeof(*header));
+
+		*to++ = set;
+		if (type & PERF_SAMPLE_TID)
+			*to++ = rb_test_pair(task_tgid_nr(current),
+					     task_pid_nr(current));
+		if (type & PERF_SAMPLE_TIME)
+			*to++ = rb_test_clock();
+		if (type & PERF_SAMPLE_ID)
+			*to++ = RB_TEST_ID;
+		if (type & PERF_SAMPLE_STREAM_ID)
+			*to++ = RB_TEST_ID;
+		if (type & PERF_SAMPLE_CPU)
+			*to++ = rb_test_pair(raw_smp_processor_id(), 0);
+		if (type & PERF_SAMPLE_IDENTIFIER)
+			*to++ = RB_TEST_ID;
+		header->type = PERF_RECORD_LOST_SAMPLES;
+		header->misc = 0;
+		header->size = (u8 *)to - t->record;
+
+		event->attr.sample_type = type;
+		event->id_header_size = header->size - sizeof(*header) - sizeof(u64);
+		rb_test_poison_stack();
+		perf_log_lost_samples(event, set);
+
+		rb_test_mirror(t, t->record, header->size);
+		rb_test_compare(test, t);
+	}
+	migrate_enable();
+}
+
 static void rb_field_test_exit(struct kunit *test)
 {
 	rb_test_unguard(test->priv);
@@ -662,6 +724,7 @@ static struct kunit_case rb_field_test_cases[] = {
 	KUNIT_CASE_PARAM(test_regs_at_page_end, rb_direction_gen_params),
 	KUNIT_CASE(test_sample_without_values),
 	KUNIT_CASE_PARAM(test_id_sample_at_page_end, rb_direction_gen_params),
+	KUNIT_CASE(test_id_sample_after_poison),
 	{}
 };
 
