@@ -339,11 +339,46 @@ static int set_regs(pid_t pid, unsigned long which, void *from, size_t size)
 	return ptrace(PTRACE_SETREGSET, pid, which, &iov);
 }
 
+FIXTURE(ptrace) {};
+
+FIXTURE_VARIANT(ptrace) {
+	enum source		source;
+	unsigned long		registers;
+	const void		*addr;
+	/* Enabled, the user's: an instruction of four bytes, or stores to eight. */
+	__u32			ctrl;
+};
+
+FIXTURE_VARIANT_ADD(ptrace, breakpoint)
+{
+	.source = EXECUTE,
+	.registers = NT_ARM_HW_BREAK,
+	.addr = hit_me,
+	.ctrl = 0xf << 5 | 2 << 1 | 1,
+};
+
+FIXTURE_VARIANT_ADD(ptrace, watchpoint)
+{
+	.source = WATCH,
+	.registers = NT_ARM_HW_WATCH,
+	.addr = &watched,
+	.ctrl = 0xff << 5 | 2 << 3 | 2 << 1 | 1,
+};
+
+FIXTURE_SETUP(ptrace)
+{
+}
+
+FIXTURE_TEARDOWN(ptrace)
+{
+}
+
 /* The tracer moves the task on, not the kernel: until then it is hit again and again. */
-TEST(ptrace_is_not_stepped_over)
+TEST_F(ptrace, is_not_stepped_over)
 {
 	struct user_hwdebug_state state = { };
 	size_t size = offsetof(struct user_hwdebug_state, dbg_regs[1]);
+	unsigned long pc = 0;
 	int status;
 	pid_t pid;
 
@@ -351,17 +386,16 @@ TEST(ptrace_is_not_stepped_over)
 	if (!pid) {
 		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
 			_exit(1);
-		hit(EXECUTE, NULL, 0);
-		_exit(0);
+		hit(variant->source, NULL, 1);
+		_exit(variant->source == WATCH && watched != 1);
 	}
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFSTOPPED(status));
 
-	/* All four bytes of an instruction, of the user's, enabled. */
-	state.dbg_regs[0].addr = (unsigned long)hit_me;
-	state.dbg_regs[0].ctrl = 0xf << 5 | 2 << 1 | 1;
-	ASSERT_EQ(0, set_regs(pid, NT_ARM_HW_BREAK, &state, size));
+	state.dbg_regs[0].addr = (unsigned long)variant->addr;
+	state.dbg_regs[0].ctrl = variant->ctrl;
+	ASSERT_EQ(0, set_regs(pid, variant->registers, &state, size));
 	for (int i = 0; i < 3; i++) {
 		struct user_pt_regs regs;
 		struct iovec iov = { &regs, sizeof(regs) };
@@ -373,11 +407,16 @@ TEST(ptrace_is_not_stepped_over)
 		}
 		ASSERT_EQ(SIGTRAP, WSTOPSIG(status));
 		ASSERT_EQ(0, ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &iov));
-		ASSERT_EQ((unsigned long)hit_me, regs.pc);
+		if (!i)
+			pc = variant->source == EXECUTE ? (unsigned long)hit_me : regs.pc;
+		ASSERT_EQ(pc, regs.pc);
+		/* Stopped in front of it, not behind. */
+		if (variant->source == WATCH)
+			ASSERT_EQ(0, ptrace(PTRACE_PEEKDATA, pid, variant->addr, NULL));
 	}
 
 	state.dbg_regs[0].ctrl = 0;
-	ASSERT_EQ(0, set_regs(pid, NT_ARM_HW_BREAK, &state, size));
+	ASSERT_EQ(0, set_regs(pid, variant->registers, &state, size));
 	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
