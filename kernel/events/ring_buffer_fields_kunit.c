@@ -598,28 +598,25 @@ static const u64 rb_test_id_bits[] = {
 	PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER,
 };
 
-static unsigned int rb_test_id_sample(u64 *to, u64 type)
+static unsigned int rb_test_id_sample(u64 *to, u64 type, const u64 *values)
 {
-	u64 *start = to;
+	unsigned int i, n = 0;
 
-	if (type & PERF_SAMPLE_TID)
-		*to++ = rb_test_pair(0x03030303, 0x04040404);
-	if (type & PERF_SAMPLE_TIME)
-		*to++ = 0x0505050506060606ULL;
-	if (type & PERF_SAMPLE_ID)
-		*to++ = 0x090909090a0a0a0aULL;
-	if (type & PERF_SAMPLE_STREAM_ID)
-		*to++ = 0x0b0b0b0b0c0c0c0cULL;
-	if (type & PERF_SAMPLE_CPU)
-		*to++ = rb_test_pair(0x0d0d0d0d, 0x0e0e0e0e);
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		*to++ = 0x090909090a0a0a0aULL;
+	for (i = 0; i < ARRAY_SIZE(rb_test_id_bits); i++) {
+		if (type & rb_test_id_bits[i])
+			to[n++] = values[i];
+	}
 
-	return (to - start) * sizeof(u64);
+	return n * sizeof(u64);
 }
 
 static void test_id_sample_at_page_end(struct kunit *test)
 {
+	const u64 values[ARRAY_SIZE(rb_test_id_bits)] = {
+		rb_test_pair(0x03030303, 0x04040404), 0x0505050506060606ULL,
+		0x090909090a0a0a0aULL, 0x0b0b0b0b0c0c0c0cULL,
+		rb_test_pair(0x0d0d0d0d, 0x0e0e0e0e), 0x090909090a0a0a0aULL,
+	};
 	const struct rb_direction_param *p = test->param_value;
 	struct rb_test *t = rb_test_attach(test, 2, 0, p->backward, false, 0);
 	struct perf_output_handle handle;
@@ -635,7 +632,7 @@ static void test_id_sample_at_page_end(struct kunit *test)
 	for (set = 0; set < BIT(ARRAY_SIZE(rb_test_id_bits)); set++) {
 		data.type = rb_test_subset(rb_test_id_bits, ARRAY_SIZE(rb_test_id_bits), set);
 		size = 16;
-		size += rb_test_id_sample((u64 *)(t->record + size), data.type);
+		size += rb_test_id_sample((u64 *)(t->record + size), data.type, values);
 
 		for (room = 0; room <= size + 8; room += 8) {
 			rb_test_fill(t->record, set, 16);
@@ -669,6 +666,10 @@ static u64 rb_test_clock(void)
 /* The fields at the end of a record come from its writer's stack, which isn't cleared. */
 static void test_id_sample_after_poison(struct kunit *test)
 {
+	u64 values[ARRAY_SIZE(rb_test_id_bits)] = {
+		rb_test_pair(task_tgid_nr(current), task_pid_nr(current)),
+		rb_test_clock(), RB_TEST_ID, RB_TEST_ID, 0, RB_TEST_ID,
+	};
 	struct rb_test *t = rb_test_attach(test, 1, 0, false, false, 0);
 	struct perf_event_header *header = (void *)t->record;
 	struct perf_event *event = &t->event;
@@ -677,31 +678,20 @@ static void test_id_sample_after_poison(struct kunit *test)
 	event->attr.sample_id_all = 1;
 	event->clock = rb_test_clock;
 	event->ns = &init_pid_ns;
+	/* The CPU stays the same from here on. */
 	migrate_disable();
+	values[4] = rb_test_pair(raw_smp_processor_id(), 0);
 	for (set = 0; set < BIT(ARRAY_SIZE(rb_test_id_bits)); set++) {
 		u64 type = rb_test_subset(rb_test_id_bits, ARRAY_SIZE(rb_test_id_bits), set);
 		u64 *to = (u64 *)(t->record + sizeof(*header));
 
 		*to++ = set;
-		if (type & PERF_SAMPLE_TID)
-			*to++ = rb_test_pair(task_tgid_nr(current),
-					     task_pid_nr(current));
-		if (type & PERF_SAMPLE_TIME)
-			*to++ = rb_test_clock();
-		if (type & PERF_SAMPLE_ID)
-			*to++ = RB_TEST_ID;
-		if (type & PERF_SAMPLE_STREAM_ID)
-			*to++ = RB_TEST_ID;
-		if (type & PERF_SAMPLE_CPU)
-			*to++ = rb_test_pair(raw_smp_processor_id(), 0);
-		if (type & PERF_SAMPLE_IDENTIFIER)
-			*to++ = RB_TEST_ID;
+		event->id_header_size = rb_test_id_sample(to, type, values);
 		header->type = PERF_RECORD_LOST_SAMPLES;
 		header->misc = 0;
-		header->size = (u8 *)to - t->record;
+		header->size = sizeof(*header) + sizeof(u64) + event->id_header_size;
 
 		event->attr.sample_type = type;
-		event->id_header_size = header->size - sizeof(*header) - sizeof(u64);
 		rb_test_poison_stack();
 		perf_log_lost_samples(event, set);
 
