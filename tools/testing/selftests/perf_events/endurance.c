@@ -84,7 +84,6 @@ static void write_on(struct order *order, int cpu)
 {
 	__u64 seq;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	raise(SIGSTOP);
@@ -130,7 +129,7 @@ FIXTURE_SETUP(endurance)
 		writer->order = mmap(NULL, sizeof(*writer->order), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		ASSERT_NE(MAP_FAILED, writer->order);
-		writer->pid = fork();
+		writer->pid = fork_tied();
 		if (!writer->pid)
 			write_on(writer->order, cpu);
 		ASSERT_LT(0, writer->pid);

@@ -69,7 +69,6 @@ static void write_on(const struct fault_area *area, struct progress *progress, i
 {
 	char name[NAME_SIZE];
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	/* Touch what will be touched, so that from here on only the area faults. */
@@ -114,7 +113,7 @@ FIXTURE_SETUP(lossless)
 	self->progress = mmap(NULL, sizeof(*self->progress), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->progress);
-	self->pid = fork();
+	self->pid = fork_tied();
 	if (!self->pid)
 		write_on(&self->area, self->progress, cpus[1]);
 	ASSERT_LT(0, self->pid);

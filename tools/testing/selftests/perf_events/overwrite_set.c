@@ -133,7 +133,6 @@ FIXTURE_VARIANT_ADD(overwrite_set, after_a_time)
 
 static void run_load(const struct fault_area *area, int cpu)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	for (unsigned int seq = 0; ; seq++)
@@ -172,7 +171,7 @@ FIXTURE_SETUP(overwrite_set)
 		ASSERT_EQ(0, ioctl(self->mine[i], PERF_EVENT_IOC_SET_OUTPUT, self->ow[i].fd));
 		ASSERT_EQ(0, perf_overwrite_set_add(&self->set, self->mine[i], &self->ow[i], 1));
 		ASSERT_EQ(0, ioctl(self->ow[i].fd, PERF_EVENT_IOC_ENABLE, 0));
-		self->load[i] = fork();
+		self->load[i] = fork_tied();
 		if (!self->load[i])
 			run_load(&self->area, self->cpus[i]);
 		ASSERT_LT(0, self->load[i]);

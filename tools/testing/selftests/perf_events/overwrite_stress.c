@@ -170,9 +170,8 @@ FIXTURE_SETUP(overwrite_stress)
 		struct writer *writer = &test->writers[test->nr_writers++];
 
 		writer->cpu = cpu;
-		writer->pid = fork();
+		writer->pid = fork_tied();
 		if (!writer->pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 			write_on(&test->area, cpu);
 		}

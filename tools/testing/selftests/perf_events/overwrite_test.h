@@ -44,6 +44,23 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	TEST_LIMIT
 
+/*
+ * fork() of a child that ends with this process, which may be as early as before the
+ * child runs at all: an assertion ends it, and an endless child would be left over.
+ */
+static inline pid_t fork_tied(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* 0 if it is the first of a new pid namespace. */
+		if (getppid() && getppid() != parent)
+			_exit(1);
+	}
+	return pid;
+}
+
 #define NAME_SIZE	16
 
 struct comm_record {

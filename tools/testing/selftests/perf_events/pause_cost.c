@@ -97,9 +97,8 @@ FIXTURE_SETUP(pause_cost)
 		int status;
 
 		/* This itself keeps the first one busy. */
-		test->busy[i] = fork();
+		test->busy[i] = fork_tied();
 		if (!test->busy[i]) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (go_to_cpu(test->cpus[i]))
 				_exit(1);
 			raise(SIGSTOP);

@@ -73,9 +73,8 @@ FIXTURE_SETUP(pause_foreign)
 	ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
 
 	/* A CPU that idles is spared by much that would interrupt it. */
-	self->busy = fork();
+	self->busy = fork_tied();
 	if (!self->busy) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (go_to_cpu(self->cpus[1]))
 			_exit(1);
 		raise(SIGSTOP);

@@ -210,7 +210,6 @@ static void scribble(int fd)
 {
 	struct perf_overwrite ow;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (perf_overwrite_map(&ow, fd, 4, true))
 		_exit(1);
 	raise(SIGSTOP);
@@ -242,7 +241,7 @@ TEST_F(pause_races, head_scribbled)
 	head = perf_overwrite_head(&ow);
 	ASSERT_EQ(0, perf_overwrite_resume(test->other));
 
-	pid = fork();
+	pid = fork_tied();
 	if (!pid)
 		scribble(test->other);
 	ASSERT_LT(0, pid);

@@ -113,13 +113,12 @@ static void wait_and_exit(int from)
 
 static pid_t start_task(struct __test_metadata *_metadata, int cpu, int from, int to)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_tied();
 
 	if (pid) {
 		ASSERT_LT(0, pid);
 		return pid;
 	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	if (to < 0)

@@ -65,7 +65,6 @@ static inline void writer_fault(const struct pause_writer *writer, unsigned int 
 
 static inline void writer_run(const struct pause_writer *writer)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(writer->cpu))
 		_exit(1);
 	/* Touch all that will be touched, so that from here on only the area faults. */
@@ -113,7 +112,7 @@ static inline bool writer_start(struct __test_metadata *_metadata,
 	writer->events = events;
 	writer->backward = backward;
 	writer->cpu = cpu;
-	writer->pid = fork();
+	writer->pid = fork_tied();
 	if (!writer->pid)
 		writer_run(writer);
 	ASSERT_LT(0, writer->pid);

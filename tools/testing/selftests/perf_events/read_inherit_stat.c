@@ -320,10 +320,9 @@ static __u64 lost_records(int fd)
 TEST_F(read_inherit_stat, cpu_offline)
 {
 	int status, error;
-	pid_t pid = fork();
+	pid_t pid = fork_tied();
 
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		make_faults_there(&self->area, self->cpu, FAULTS, self->elsewhere);
 		raise(SIGSTOP);
 		_exit(0);
@@ -356,8 +355,6 @@ static void make_faults(struct fault_area *area, int cpu, const unsigned long *e
 	const unsigned long room = STORM_PAGES * area->page_size / sizeof(struct sample_record);
 	unsigned long seen = 0, made = 0;
 
-	/* It must not outlive a test that fails. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	raise(SIGSTOP);
@@ -387,7 +384,7 @@ static pid_t start_sampler(struct __test_metadata *_metadata, struct fault_area 
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, *emptied);
 	/* Not inherited from here: it has nothing to do with the event itself. */
-	busy = fork();
+	busy = fork_tied();
 	if (!busy)
 		make_faults(area, cpu, *emptied);
 	ASSERT_LT(0, busy);

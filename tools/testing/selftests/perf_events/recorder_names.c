@@ -64,7 +64,6 @@ static void make_calls(unsigned long count)
 /* Stops until it is told to go on, if it lives longer than its calls. */
 static void run_task(enum task task, int cpu)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, names[task]);
 	if (go_to_cpu(cpu))
 		_exit(1);
@@ -86,7 +85,7 @@ static void start_task(struct __test_metadata *_metadata, struct recording *test
 {
 	int status;
 
-	test->tasks[task] = fork();
+	test->tasks[task] = fork_tied();
 	if (!test->tasks[task])
 		run_task(task, test->cpu);
 	ASSERT_LT(0, test->tasks[task]);
@@ -115,9 +114,8 @@ static void start_recorder(struct __test_metadata *_metadata, struct recording *
 	ASSERT_EQ(0, pipe2(output, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(errors, O_CLOEXEC));
 	ASSERT_LE(PIPE_BYTES, fcntl(output[1], F_SETPIPE_SZ, PIPE_BYTES));
-	test->recorder = fork();
+	test->recorder = fork_tied();
 	if (!test->recorder) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(output[1], STDOUT_FILENO);
 		dup2(errors[1], STDERR_FILENO);
 		execl(RECORDER, RECORDER, "--last", "1000000", "--pages", pages,

@@ -143,9 +143,8 @@ FIXTURE_SETUP(recorder_output)
 		SKIP(return, "no permission to watch all tasks");
 	if (tracepoint_id("raw_syscalls", "sys_enter") < 0)
 		SKIP(return, "no tracefs, or no tracepoints of system calls");
-	self->noise = fork();
+	self->noise = fork_tied();
 	if (!self->noise) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			make_calls((void *)NUMBER(MAIN));
 	}
@@ -357,9 +356,8 @@ TEST_F(recorder_ends, disk_full)
 
 	ASSERT_EQ(0, pipe2(pipes, O_CLOEXEC));
 	self->errors = pipes[0];
-	self->recorder = fork();
+	self->recorder = fork_tied();
 	if (!self->recorder) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
 		dup2(pipes[1], STDERR_FILENO);
 		execl(RECORDER, RECORDER, "--after", "100ms", "page-faults", NULL);

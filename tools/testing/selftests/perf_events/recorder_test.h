@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,9 +32,8 @@ static inline pid_t run_recorder(struct __test_metadata *_metadata,
 
 	ASSERT_EQ(0, pipe2(pipes[0], O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(pipes[1], O_CLOEXEC));
-	pid = fork();
+	pid = fork_tied();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(pipes[0][1], STDOUT_FILENO);
 		dup2(pipes[1][1], STDERR_FILENO);
 		execv(RECORDER, (char * const *)arguments);

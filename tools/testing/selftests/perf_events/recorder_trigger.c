@@ -68,7 +68,6 @@ FIXTURE(recorder_trigger)
 
 static void run_load(int cpu)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	for (;;)
@@ -78,7 +77,6 @@ static void run_load(int cpu)
 /* Stops before each round. */
 static void run_task(int cpu)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (go_to_cpu(cpu))
 		_exit(1);
 	for (int round = 0; round < ROUNDS; round++) {
@@ -135,13 +133,13 @@ FIXTURE_SETUP(recorder_trigger)
 	self->in_kernel = has_triggers();
 	self->count = allowed_cpus(self->cpus, MAX_CPUS);
 	ASSERT_LT(0, self->count);
-	self->task = fork();
+	self->task = fork_tied();
 	if (!self->task)
 		run_task(self->cpus[0]);
 	ASSERT_LT(0, self->task);
 	wait_for_task(_metadata, self);
 	for (int i = 1; i < self->count; i++) {
-		self->load[i] = fork();
+		self->load[i] = fork_tied();
 		if (!self->load[i])
 			run_load(self->cpus[i]);
 		ASSERT_LT(0, self->load[i]);

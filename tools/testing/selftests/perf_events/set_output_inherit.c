@@ -385,12 +385,11 @@ FIXTURE_TEARDOWN(set_output_shared)
  */
 static pid_t fork_child(const struct fault_area *area, int cpu, const int go[2], bool endless)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_tied();
 	char byte;
 
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(go[1]);
 	if (go_to_cpu(cpu) || read(go[0], &byte, 1))
 		_exit(1);

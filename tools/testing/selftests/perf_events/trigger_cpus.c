@@ -90,7 +90,6 @@ static __u64 time_of(const struct perf_event_header *header)
 
 static void make_calls(struct order *order, int cpu)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	go_to_cpu(cpu);
 	for (unsigned long number = 0; ; ) {
 		if (__atomic_load_n(&order->hold, __ATOMIC_ACQUIRE)) {
@@ -168,7 +167,7 @@ FIXTURE_SETUP(trigger_cpus)
 
 		s->order = &orders[i];
 		s->order->hold = true;
-		s->load = fork();
+		s->load = fork_tied();
 		if (!s->load)
 			make_calls(s->order, self->cpus[i]);
 		ASSERT_LT(0, s->load);

@@ -250,13 +250,12 @@ static void wait_for_sleep(pid_t pid, char state)
 /* A process that sends @count signals to this one, each when it sleeps, then fires @set. */
 static pid_t start_interrupting(struct __test_metadata *_metadata, int count, int set)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid = fork_tied();
 
 	if (pid) {
 		ASSERT_LT(0, pid);
 		return pid;
 	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < count; i++) {
 		wait_for_sleep(parent, 'S');
 		if (kill(parent, SIGUSR1))
@@ -445,9 +444,8 @@ TEST_F(trigger_errors, fired_at_any_time)
 	build(_metadata, self);
 	EXPECT_ERROR(EINVAL, perf_trigger_fire(self->set));
 	freeze(_metadata, self);
-	pid = fork();
+	pid = fork_tied();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		while (!perf_trigger_fire(self->set) || errno == EALREADY)
 			;
 		_exit(errno);
