@@ -67,7 +67,6 @@ static void run_task(bool stops)
 	pthread_t earlier, later;
 	pid_t child;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, NAME);
 	pthread_barrier_init(&barrier, NULL, 2);
 	if (pthread_create(&earlier, NULL, make_calls_later, (void *)NUMBER(EARLIER_THREAD)))
@@ -151,7 +150,7 @@ FIXTURE_SETUP(recorder_output)
 	ASSERT_LT(0, self->noise);
 	if (variant->command)
 		return;
-	self->task = fork();
+	self->task = fork_tied();
 	if (!self->task)
 		run_task(true);
 	ASSERT_LT(0, self->task);
