@@ -13,7 +13,6 @@
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
-#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/iopoll.h>
 #include <linux/irq_work.h>
@@ -1684,7 +1683,7 @@ static void test_clock_is_set(struct kunit *test)
 	t->set->clock = trigger_test_clock;
 	trigger_test_arm(test, t);
 	WRITE_ONCE(trigger_test_time, 1ULL << 59);
-	msleep(30);
+	trigger_test_spin(30 * NSEC_PER_MSEC, NULL);
 	/* The hold-off is over, and the clock goes back again before the timer is set. */
 	local_irq_disable();
 	trigger_test_sample(t, 0, 1);
