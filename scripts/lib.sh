@@ -181,6 +181,12 @@ base_var()
 		base-var
 }
 
+# failed_expectations LOG: what unit tests said that failed, by four blanks to the right, for scripts/check.
+failed_expectations()
+{
+	grep -a -A 6 'FAILED at ' "$1" | head -n 60 | sed 's/^ */    /'
+}
+
 # unit_skips: the unit tests that must skip on ARCH as bases/selftests.mk lists them, as one regular expression.
 unit_skips()
 {
