@@ -641,6 +641,17 @@ functions_of()
 	done
 }
 
+# known_selftests FOLDER NAME...: fail, unless each is a program there, where scripts/selftests left them.
+known_selftests()
+{
+	list=$1/kselftest-list.txt
+	shift
+	for name; do
+		grep -qx "perf_events:$name" "$list" ||
+			die "$name is none of the self-tests: $(cut -d: -f2 "$list" | tr '\n' ' ')"
+	done
+}
+
 # result pass|fail TEXT
 result()
 {
