@@ -6,7 +6,8 @@
  * still exist when all of this is printed.
  *
  * The recorder is started with its output in a pipe, which isn't read while the tasks
- * are there. It can't have printed more than fits into the pipe when they are gone.
+ * are there. It can't have printed more than fits into the pipe, and into what reads it,
+ * when they are gone.
  * What the buffer has of their names was overwritten by their own records before.
  */
 #define _GNU_SOURCE
@@ -22,7 +23,7 @@
 #define CALLS		400
 #define LAP		(PAGES * 4096 / 64)
 
-/* Much less than is printed of one task. */
+/* Much less than is printed of one task; stdio takes as much. */
 #define PIPE_BYTES	4096
 
 enum task {
@@ -203,7 +204,6 @@ TEST_F(recorder_names, as_they_were)
 	ASSERT_EQ(0, kill(test->recorder, SIGUSR2));
 	output = fdopen(test->output, "r");
 	ASSERT_NE(NULL, output);
-	setvbuf(output, NULL, _IONBF, 0);
 	/* It prints: the snapshot was taken. From here on nobody can be looked up. */
 	ASSERT_NE(NULL, fgets(line, sizeof(line), output));
 	for (int task = 0; task < GONE; task++) {
