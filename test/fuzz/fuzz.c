@@ -20,7 +20,8 @@
 #define STEPS		400
 #define CHILD_STEPS	30
 #define HANG_NS		120000000000ULL
-#define NOBODY		65534
+/* The status of a program that exec() has started. */
+#define EXECUTED	17
 /* The workers' users, in turn. */
 static const uid_t users[] = { 0, 1001, 1002 };
 
@@ -344,10 +345,10 @@ static bool step_open(struct random *r)
 		attr.clockid = 0;
 	/*
 	 * Kernels without a mend have events use the memory of a leader that is gone if its CPU had been
-	 * offline before they came.
+	 * offline before they came. What has its output alone there is of no group.
 	 */
 	if (pid == -1)
-		group = -1;
+		flags |= PERF_FLAG_FD_NO_GROUP;
 	/* Not all at once, and not much at a time of what users may not. */
 	if (getuid() && !one_in(r, 8))
 		attr.exclude_kernel = 1;
@@ -374,6 +375,8 @@ static bool step_open(struct random *r)
 	s->id = 0;
 	ioctl(fd, PERF_EVENT_IOC_ID, &s->id);
 	remember(s->id, &attr);
+	if (group >= 0 && (flags & PERF_FLAG_FD_OUTPUT))
+		count(COUNT_DIRECTED, 1);
 	if (map)
 		map_slot(s, pages, writable);
 	slot_give(s);
@@ -539,6 +542,7 @@ static bool step_mprotect(struct random *r)
 		if (s->ow.size && s->fd >= 0 && fdinfo(s->fd, "output-overwrite:") == 1)
 			violation("the mapping of an overwritable buffer was made writable");
 		s->writable = true;
+		count(COUNT_WRITABLE, 1);
 	}
 out:
 	slot_give(s);
@@ -1027,6 +1031,7 @@ static bool step_fork(struct random *r)
 	unsigned int delay = below(r, 20000);
 	struct random of_child = { next(r) };
 	pid_t pid, parent = getpid();
+	int status;
 
 	if (in_child)
 		return false;
@@ -1038,8 +1043,11 @@ static bool step_fork(struct random *r)
 	if (!kills) {
 		/* Unless it waits for a set that nobody fires. */
 		for (int i = 0; i < 400; i++) {
-			if (waitpid(pid, NULL, WNOHANG) == pid)
+			if (waitpid(pid, &status, WNOHANG) == pid) {
+				if (WIFEXITED(status) && WEXITSTATUS(status) == EXECUTED)
+					count(COUNT_EXECUTED, 1);
 				return true;
+			}
 			usleep(5000);
 		}
 	} else {
@@ -1280,36 +1288,45 @@ struct keeper {
 
 static long lockable(void)
 {
+	static const size_t sizes[] = { 9, 2, 1 };	/* pages, one of them of control */
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .size = sizeof(attr),
 		.exclude_kernel = 1,
 	};
-	static void *areas[4096];
-	static int fds[4096];
-	long n = 0, pages = 0;
+	static struct {
+		void	*area;
+		size_t	pages;
+		int	fd;
+	} maps[1000];
+	unsigned int n = 0, size = 0;
+	long pages = 0;
 
-	/* Eight pages of data and one of control, until there is no more. */
-	while (n < (long)ARRAY_SIZE(areas)) {
-		fds[n] = syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fds[n] < 0)
+	/* Until there isn't room for a single page. */
+	while (n < ARRAY_SIZE(maps) && size < ARRAY_SIZE(sizes)) {
+		maps[n].pages = sizes[size];
+		maps[n].fd = syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		if (maps[n].fd < 0)
 			break;
-		areas[n] = mmap(NULL, 9 * page_size, PROT_READ, MAP_SHARED, fds[n], 0);
-		if (areas[n] == MAP_FAILED) {
-			close(fds[n]);
-			break;
+		maps[n].area = mmap(NULL, sizes[size] * page_size, PROT_READ, MAP_SHARED, maps[n].fd, 0);
+		if (maps[n].area == MAP_FAILED) {
+			close(maps[n].fd);
+			size++;
+			continue;
 		}
-		pages += 9;
+		pages += sizes[size];
 		n++;
 	}
 	while (n--) {
-		munmap(areas[n], 9 * page_size);
-		close(fds[n]);
+		munmap(maps[n].area, maps[n].pages * page_size);
+		close(maps[n].fd);
 	}
 	return pages;
 }
 
 static void keep(struct keeper *k, uid_t user)
 {
+	struct __user_cap_header_struct no_rights_header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct no_rights[_LINUX_CAPABILITY_U32S_3] = {};
 	int ask[2], answer[2];
 	long pages;
 	char c;
@@ -1322,7 +1339,8 @@ static void keep(struct keeper *k, uid_t user)
 	if (!k->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ 0, 0 });
-		if (setuid(user))
+		/* Root, too, is asked without what lets it lock more. */
+		if (setuid(user) || syscall(__NR_capset, &no_rights_header, no_rights))
 			_exit(1);
 		while (read(ask[0], &c, 1) == 1) {
 			pages = lockable();
@@ -1613,7 +1631,7 @@ static int executed(void)
 	signal(SIGTRAP, ignore);
 	signal(SIGIO, ignore);
 	work(&r);
-	return 0;
+	return EXECUTED;
 }
 
 int main(int argc, char **argv)
@@ -1653,7 +1671,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	find_tracepoints();
 	load_programs();
-	for (unsigned int i = 1; i < ARRAY_SIZE(users); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(users); i++) {
 		keep(&keepers[i], users[i]);
 		keepers[i].before = ask(&keepers[i]);
 		if (keepers[i].before <= 0)
@@ -1676,7 +1694,7 @@ int main(int argc, char **argv)
 
 	good = !shared->failed;
 	online_all();
-	for (unsigned int i = 1; i < ARRAY_SIZE(users) && good; i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(users) && good; i++) {
 		long after = ask(&keepers[i]);
 
 		printf("user %u can lock %ld pages, could %ld\n", users[i], after, keepers[i].before);

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/hw_breakpoint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -52,7 +53,10 @@
 	count(READS, "reads of values, sizes compared")		\
 	count(REPORTS, "buffers compared with a set's report")	\
 	count(PINNED, "processes that left no page pinned")	\
-	count(HOTPLUGS, "CPUs that went or came")
+	count(HOTPLUGS, "CPUs that went or came")		\
+	count(DIRECTED, "events opened into another's buffer")	\
+	count(WRITABLE, "mappings made writable")		\
+	count(EXECUTED, "programs executed")
 
 #define COUNTER_ID(_name, _text)	COUNT_##_name,
 enum counter { COUNTERS(COUNTER_ID) NR_COUNTERS };
