@@ -1546,13 +1546,19 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
 /*
  * Who made the set waits until its buffers run on. Another process may have received it
  * unasked, and a kernel thread closes what is left in a socket that nobody can receive any
- * more: neither these nor the file that they close next wait for grace periods.
+ * more: neither these nor the file that they close next wait for grace periods. Nor does a
+ * task that exits: it may have any number of sets, and can't be killed any more.
  */
+static bool perf_trigger_waits(struct perf_trigger_set *set)
+{
+	return task_tgid(current) == set->creator && !(current->flags & PF_EXITING);
+}
+
 static int perf_trigger_release(struct inode *inode, struct file *file)
 {
 	struct perf_trigger_set *set = file->private_data;
 
-	if (task_tgid(current) == set->creator || perf_trigger_is_empty(set)) {
+	if (perf_trigger_waits(set) || perf_trigger_is_empty(set)) {
 		perf_trigger_free(set);
 	} else {
 		/* It doesn't fire any more, though its buffers may be frozen yet. */

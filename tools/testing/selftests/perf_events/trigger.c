@@ -797,6 +797,49 @@ TEST(closed_by_another)
 		ASSERT_EQ(0, close(events[i]));
 }
 
+/* Nor does who exits with sets of his own. */
+TEST(exit_of_creator)
+{
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	int status, told[2], events[SETS];
+	struct rusage before, after;
+	pid_t pid;
+
+	for (int i = 0; i < SETS; i++) {
+		events[i] = open_event(_metadata, &faults, 0, -1);
+		if (events[i] < 0)
+			return;
+	}
+	ASSERT_EQ(0, pipe2(told, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		struct perf_trigger_attr attr = at_once();
+
+		for (int i = 0; i < SETS; i++) {
+			int set = perf_trigger_set(events[i], &attr);
+
+			if (set < 0)
+				_exit(errno == ENOTTY ? KSFT_SKIP : 1);
+			if (perf_trigger_add(set, events[i]))
+				_exit(2);
+		}
+		if (getrusage(RUSAGE_SELF, &before) ||
+		    write(told[1], &before, sizeof(before)) != sizeof(before))
+			_exit(3);
+		_exit(0);
+	}
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(pid, wait4(pid, &status, 0, &after));
+	ASSERT_TRUE(WIFEXITED(status));
+	if (WEXITSTATUS(status) == KSFT_SKIP)
+		SKIP(return, "no triggers in this kernel");
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ((ssize_t)sizeof(before), read(told[0], &before, sizeof(before)));
+	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, SETS);
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(events[i]));
+}
+
 /*
  * What may be a trigger, as far as a machine without a PMU has it: events whose samples
  * are taken by the task itself, in an exception, in an interrupt, and in the scheduler,
