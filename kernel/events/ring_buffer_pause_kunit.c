@@ -469,30 +469,39 @@ static void test_pause_cpu(struct kunit *test)
 	rb_add_event(rb, event);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, p->pause_cpu);
 	KUNIT_EXPECT_EQ(test, rb->cpu, p->all_cpu);
+	KUNIT_EXPECT_EQ(test, rb->shared, p->all_cpu == RB_CPU_MOVED);
+	list_del(&event->rb_entry);
 
 	/* Whatever has been there is there for good. */
 	event->cpu = p->rb_cpu;
 	event->attach_state = 0;
 	rb_add_event(rb, event);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, p->pause_cpu);
+	list_del(&event->rb_entry);
 
 	ring_buffer_put(rb);
 }
 
 /*
  * A PMU that moves its events takes the CPU from the buffers that they write to,
- * unless all of them have gone there.
+ * unless all of them have gone there. Two CPUs share such a buffer.
  */
 static void test_pause_cpu_moved(struct kunit *test)
 {
 	unsigned int cpu = rb_test_other_cpu(test);
 	struct perf_event *first, *second, *other, *there, *here;
-	struct perf_buffer *rb;
+	struct perf_event *left, *right;
+	struct perf_buffer *rb, *together;
+	bool at_once = true;
 	struct pmu *pmu;
 
 	rb = rb_alloc(1, 0, cpu, 0);
 	KUNIT_ASSERT_NOT_NULL(test, rb);
 	KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
+	together = rb_alloc(1, 0, cpu, 0);
+	if (!together)
+		ring_buffer_put(rb);
+	KUNIT_ASSERT_NOT_NULL(test, together);
 	pmu = rb_test_register_pmu(test, perf_invalid_context);
 
 	first = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
@@ -500,24 +509,36 @@ static void test_pause_cpu_moved(struct kunit *test)
 	/* It isn't moved with those two. */
 	other = rb_test_event(pmu->type, 0, false, cpu, NULL);
 	there = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, 0, NULL);
+	/* Nothing of their buffer stays. */
+	left = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
+	right = rb_test_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, cpu, NULL);
 	here = NULL;
-	if (first && second && other && there) {
+	if (first && second && other && there && left && right) {
 		rb_test_own(first, rb);
 		KUNIT_EXPECT_EQ(test, perf_event_set_output(second, first), 0);
 		KUNIT_EXPECT_EQ(test, perf_event_set_output(other, first), 0);
 		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
 		KUNIT_EXPECT_EQ(test, rb->cpu, (int)cpu);
 		KUNIT_EXPECT_EQ(test, rb->pause_cpu, (int)cpu);
+		KUNIT_EXPECT_EQ(test, rb->shared, 0);
+		rb_test_own(left, together);
+		KUNIT_EXPECT_EQ(test, perf_event_set_output(right, left), 0);
 
 		perf_pmu_migrate_context(first->pmu, cpu, 0);
 		/* A kernel that changes the list while it walks it leaves every other one. */
-		if (first->cpu || second->cpu)
+		if (first->cpu || second->cpu || left->cpu || right->cpu) {
+			at_once = false;
 			perf_pmu_migrate_context(first->pmu, cpu, 0);
+		}
 		KUNIT_EXPECT_EQ(test, first->cpu, 0);
 		KUNIT_EXPECT_EQ(test, second->cpu, 0);
 		KUNIT_EXPECT_EQ(test, rb->pause_cpu, -1);
 		KUNIT_EXPECT_EQ(test, other->cpu, (int)cpu);
 		KUNIT_EXPECT_EQ(test, rb->cpu, RB_CPU_MOVED);
+		KUNIT_EXPECT_EQ(test, rb->shared, 1);
+		KUNIT_EXPECT_EQ(test, together->cpu, 0);
+		if (at_once)
+			KUNIT_EXPECT_EQ(test, together->shared, 0);
 		KUNIT_EXPECT_EQ(test, perf_event_set_output(there, first), -EINVAL);
 
 		perf_pmu_migrate_context(pmu, cpu, 0);
@@ -536,6 +557,10 @@ static void test_pause_cpu_moved(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, other);
 	KUNIT_EXPECT_NOT_NULL(test, there);
 	KUNIT_EXPECT_NOT_NULL(test, here);
+	KUNIT_EXPECT_NOT_NULL(test, left);
+	KUNIT_EXPECT_NOT_NULL(test, right);
+	rb_test_release_event(test, right);
+	rb_test_release_event(test, left);
 	rb_test_release_event(test, here);
 	rb_test_release_event(test, there);
 	rb_test_release_event(test, other);
@@ -543,6 +568,7 @@ static void test_pause_cpu_moved(struct kunit *test)
 	rb_test_release_event(test, first);
 
 	perf_pmu_unregister(pmu);
+	ring_buffer_put(together);
 	ring_buffer_put(rb);
 }
 
