@@ -333,8 +333,10 @@ static bool step_open(struct random *r)
 		at_home(s, &attr, &pid, &cpu);
 	if (one_in(r, 6))
 		group = neighbour(r, s)->fd;
-	if (one_in(r, 5))
+	if (one_in(r, 5)) {
 		flags |= PERF_FLAG_FD_OUTPUT;
+		group = neighbour(r, s)->fd;
+	}
 	if (one_in(r, 5))
 		flags |= PERF_FLAG_FD_NO_GROUP;
 	if (one_in(r, 3))
