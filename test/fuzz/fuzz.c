@@ -347,7 +347,7 @@ static bool step_open(struct random *r)
 		attr.clockid = 0;
 	/*
 	 * Kernels without a mend have events use the memory of a leader that is gone if its CPU had been
-	 * offline before they came. What has its output alone there is of no group.
+	 * offline before they came. An event that only writes to another one's buffer joins no group.
 	 */
 	if (pid == -1)
 		flags |= PERF_FLAG_FD_NO_GROUP;
