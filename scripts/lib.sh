@@ -420,6 +420,15 @@ commit_as_series()
 	export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE
 }
 
+# series_author: set and export $SERIES_NAME and $SERIES_EMAIL, the author of the series' commits: whom git knows here. What
+# is called from here on has the same, whatever git knows there.
+series_author()
+{
+	[ -n "${SERIES_NAME:-}" ] || SERIES_NAME=$(git config user.name) || SERIES_NAME='perf overwrite series'
+	[ -n "${SERIES_EMAIL:-}" ] || SERIES_EMAIL=$(git config user.email) || SERIES_EMAIL='perf-overwrite@localhost'
+	export SERIES_NAME SERIES_EMAIL
+}
+
 # edit_branch: the branch of scripts/edit, one for each copy of this repository.
 edit_branch()
 {
