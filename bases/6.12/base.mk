@@ -19,7 +19,8 @@ BASE_SKIPS = read_inherit_stat:read_inherit_stat.* \
 	map_twice:map_twice.aux_of_redirected
 
 # Holes of this base alone. Tasks that exec do write one, wherever they are.
-BASE_FAILS = read_inherit_stat:read_on_exec.exec_elsewhere \
+BASE_FAILS = read_inherit_stat:read_on_exec.all_at_once \
+	read_inherit_stat:read_on_exec.exec_elsewhere \
 	read_inherit_stat:read_on_exec.never_there \
 	read_inherit_stat:read_on_exec.storm
 
