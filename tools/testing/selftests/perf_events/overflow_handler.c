@@ -4,7 +4,8 @@
  * and must be a default one to all who ask: architectures step over a breakpoint
  * only for those. So breakpoints and watchpoints deliver every sample, in both
  * directions, with a signal for each as well, and an inherited event has its
- * parent's handler. With another handler, as ptrace's, they don't step.
+ * parent's handler. With another handler, as ptrace's, they don't step. On arm no
+ * event of a CPU may have the default one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -421,6 +422,101 @@ TEST_F(ptrace, is_not_stepped_over)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+#endif
+
+#ifdef __arm__
+/* The kernel takes no breakpoint of four bytes in Thumb code. */
+__attribute__((target("arm"), noinline))
+static void hit_arm_code(void)
+{
+	asm volatile("" : : : "memory");
+}
+
+/*
+ * The kernel steps over by a breakpoint on a mismatch, which emulators lack: there no
+ * hit but the first is seen. That it ends shows that the kernel steps.
+ */
+FIXTURE(step)
+{
+	struct perf_event_attr	attr;
+};
+
+FIXTURE_VARIANT(step)
+{
+	bool		backward;
+	enum source	source;
+};
+
+FIXTURE_VARIANT_ADD(step, forward_execute)
+{
+	.backward = false,
+	.source = EXECUTE,
+};
+
+FIXTURE_VARIANT_ADD(step, forward_watch)
+{
+	.backward = false,
+	.source = WATCH,
+};
+
+FIXTURE_VARIANT_ADD(step, backward_execute)
+{
+	.backward = true,
+	.source = EXECUTE,
+};
+
+FIXTURE_VARIANT_ADD(step, backward_watch)
+{
+	.backward = true,
+	.source = WATCH,
+};
+
+FIXTURE_SETUP(step)
+{
+	self->attr = sampling_attr(variant->source, variant->backward);
+	if (variant->source == EXECUTE)
+		self->attr.bp_addr = (unsigned long)hit_arm_code;
+	else
+		/* One on stores alone is refused, as older processors don't tell them. */
+		self->attr.bp_type = HW_BREAKPOINT_RW;
+}
+
+FIXTURE_TEARDOWN(step)
+{
+}
+
+TEST_F(step, over)
+{
+	void (*call)(void) = hit_arm_code;
+	struct perf_overwrite_walk walk;
+	struct perf_overwrite ow;
+	struct sample *sample;
+	__u64 position = 0;
+	int fd = open_event(_metadata, &self->attr, 0, -1);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, perf_overwrite_map(&ow, fd, 8, true));
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	if (variant->source == EXECUTE)
+		call();
+	else
+		watched = 1;
+	ASSERT_EQ(0, ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+
+	perf_overwrite_begin(&walk, &ow);
+	sample = next_sample(&ow, variant->backward, &walk, &position, getpid());
+	ASSERT_NE(NULL, sample);
+	EXPECT_EQ(self->attr.bp_addr, sample->addr);
+	EXPECT_EQ(0, perf_overwrite_unmap(&ow));
+	EXPECT_EQ(0, close(fd));
+}
+
+/* It can't step over one of a CPU. */
+TEST_F(step, not_of_a_cpu)
+{
+	EXPECT_EQ(-1, perf_overwrite_open(&self->attr, -1, 0, -1));
+	EXPECT_EQ(EINVAL, errno);
 }
 #endif
 
