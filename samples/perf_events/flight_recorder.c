@@ -437,15 +437,14 @@ static void read_buffer(const struct recorder *recorder, struct channel *channel
 
 	if (recorder->snapshots) {
 		perf_overwrite_begin_new(walk, ow);
-		channel->lapped = walk->missed;
 	} else {
 		perf_overwrite_begin(walk, ow);
 		ow->seen = perf_overwrite_head(ow);
-		channel->lapped = perf_overwrite_written(0, ow->seen) > ow->size;
 	}
 	channel->records = 0;
 	while (perf_overwrite_next(walk, channel->store + walk->covered))
 		channel->records++;
+	channel->lapped = perf_overwrite_lapped(walk);
 }
 
 /*

@@ -169,6 +169,7 @@ TEST_F(overwrite_walk, laps)
 		}
 		ASSERT_EQ(0, perf_overwrite_resume(self->fd));
 		ASSERT_EQ(fit, seen);
+		ASSERT_EQ(bytes >= size, perf_overwrite_lapped(&walk));
 
 		if (bytes > size) {
 			cut += walk.left != 0;
@@ -215,8 +216,42 @@ TEST_F(overwrite_walk, new_since_last_time)
 		ASSERT_EQ(expected, seen);
 		ASSERT_EQ(bytes, walk.covered + walk.left + walk.missed);
 		lapped += !!walk.missed;
+		if (walk.covered < self->ow.size)
+			ASSERT_EQ(!!walk.missed, perf_overwrite_lapped(&walk));
 	}
 	ASSERT_EQ(3, lapped);
+}
+
+/* A 32-bit kernel's head is small again after 4 GiB. What is in the buffer is not. */
+TEST(lapped_by_a_small_head)
+{
+	static struct perf_event_mmap_page meta;
+	static __u64 data[512];
+	struct perf_overwrite ow = {
+		.fd = -1, .size = sizeof(data), .data = (void *)data, .meta = &meta,
+	};
+	struct perf_event_header header = { .type = PERF_RECORD_COMM, .size = 64 };
+	struct perf_overwrite_walk walk;
+	unsigned int records = 0;
+
+	meta.data_head = (__u32)-192;
+	for (size_t at = sizeof(data) - 192; at < sizeof(data); at += header.size)
+		memcpy((char *)data + at, &header, sizeof(header));
+	perf_overwrite_begin(&walk, &ow);
+	while (perf_overwrite_next(&walk, space))
+		records++;
+	EXPECT_EQ(3, records);
+	EXPECT_FALSE(perf_overwrite_lapped(&walk));
+
+	/* The oldest one, cut. */
+	header.size = 4000;
+	memcpy(data, &header, sizeof(header));
+	records = 0;
+	perf_overwrite_begin(&walk, &ow);
+	while (perf_overwrite_next(&walk, space))
+		records++;
+	EXPECT_EQ(3, records);
+	EXPECT_TRUE(perf_overwrite_lapped(&walk));
 }
 
 /*

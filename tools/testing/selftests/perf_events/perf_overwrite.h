@@ -370,6 +370,22 @@ perf_overwrite_next(struct perf_overwrite_walk *walk, void *space)
 }
 
 /*
+ * Whether records older than those of a walk, which is at its end, were overwritten
+ * before it could read them. A head tells that of no buffer of a 32-bit kernel, see
+ * perf_overwrite_begin(); memory that was never written does. Of a buffer that its
+ * records fill to the byte, it isn't known: then true is returned.
+ */
+static inline bool perf_overwrite_lapped(const struct perf_overwrite_walk *walk)
+{
+	struct perf_event_header header;
+
+	if (walk->missed || walk->left < sizeof(header))
+		return walk->missed || walk->covered == walk->size;
+	memcpy(&header, walk->data + walk->offset, sizeof(header));
+	return header.size;
+}
+
+/*
  * Takes a snapshot without pausing, into @copy, which has room for ow->size
  * bytes, and begins a walk through that part of it which is known to be whole.
  *
@@ -378,7 +394,9 @@ perf_overwrite_next(struct perf_overwrite_walk *walk, void *space)
  * have written beyond that head. These are the record that is being written and,
  * since B orders the head only before the records that follow the next one, the
  * record before it, each together with the records of the interrupts that came
- * between. For events in one context this is twice the largest record.
+ * between. For events in one context this is twice the largest record and the
+ * PERF_RECORD_LOST in front of it. How many interrupts come, nothing bounds: pause
+ * the buffer of such events.
  *
  * Returns false if nothing could be kept: the writers were faster.
  */

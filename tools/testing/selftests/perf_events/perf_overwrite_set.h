@@ -24,7 +24,7 @@
  *		perf_overwrite_begin(&walk, &ow);
  *		while ((record = perf_overwrite_next_until(&walk, space, &span, &cut, time_of)))
  *			use(record);
- *		if (perf_overwrite_written(0, perf_overwrite_head(&ow)) > ow.size)
+ *		if (perf_overwrite_lapped(&walk))
  *			perf_overwrite_window_narrow(&window, &span);
  *	perf_overwrite_set_arm(&set);			all run on
  *
