@@ -15,16 +15,10 @@
 
 #define COMMAND_GRACE_SECONDS	2
 
-/* A command that reads from the terminal may: in the background it would be stopped. */
-static inline void hand_terminal(pid_t from, pid_t to)
-{
-	if (tcgetpgrp(STDIN_FILENO) == from)
-		tcsetpgrp(STDIN_FILENO, to);
-}
-
 /*
  * Starts the command, which waits until a byte is written to *@go; if that is closed
- * it isn't run. Returns its pid.
+ * it isn't run. It stays in our process group: the terminal, and a shell's control of
+ * its jobs, take us for one. Returns its pid.
  */
 static inline pid_t start_command(char **command, int *go, int *failed)
 {
@@ -42,7 +36,6 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 		sigset_t none;
 
 		close(hold[1]);
-		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (read(hold[0], &byte, 1) != 1)
 			_exit(126);
@@ -54,8 +47,6 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 			_exit(126);
 		_exit(127);
 	}
-	setpgid(pid, pid);
-	hand_terminal(getpgrp(), pid);
 	close(hold[0]);
 	close(result[1]);
 	*go = hold[1];
@@ -83,10 +74,10 @@ static inline void end_command(pid_t pid)
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	kill(-pid, SIGTERM);
+	kill(pid, SIGTERM);
 	while (waitpid(pid, NULL, WNOHANG) != pid) {
 		if (sigtimedwait(&child, NULL, &grace) < 0 && errno == EAGAIN) {
-			kill(-pid, SIGKILL);
+			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 			break;
 		}

@@ -509,8 +509,13 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 		}
 		if (told)
 			read_names(recorder);
-		if (read(recorder->polled[0].fd, &info, sizeof(info)) == sizeof(info))
+		if (read(recorder->polled[0].fd, &info, sizeof(info)) == sizeof(info)) {
+			/* The terminal has told the command, too, which ends or goes on. */
+			if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL &&
+			    recorder->command)
+				continue;
 			return info.ssi_signo;
+		}
 		if (recorder->options->nr_triggers && perf_overwrite_set_stopped(&recorder->set))
 			return TRIGGERED;
 		if (gone)
@@ -520,16 +525,16 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 	}
 }
 
-static int record(struct recorder *recorder, pid_t command, int go, int failed)
+static int record(struct recorder *recorder, int go, int failed)
 {
 	const struct options *options = recorder->options;
 	long long period = options->after, until = 0;
-	pid_t child = command;
+	bool over = false;
 
 	enable_events(recorder);
 	if (options->nr_triggers)
 		arm_set(recorder);
-	if (command)
+	if (recorder->command)
 		run_command(options->command, go, failed);
 
 	if (period)
@@ -538,28 +543,28 @@ static int record(struct recorder *recorder, pid_t command, int go, int failed)
 		fprintf(stderr, "flight_recorder: recording; kill -USR2 %d takes a snapshot\n",
 			getpid());
 
-	while (!recorder->ending) {
+	while (!over) {
 		int signal = wait_for_signal(recorder, until);
 
 		if (signal == SIGCHLD) {
-			if (!command || !waitpid(command, NULL, WNOHANG))
+			if (!recorder->command || !waitpid(recorder->command, NULL, WNOHANG))
 				continue;
-			command = 0;
+			recorder->command = 0;
 		}
-		recorder->ending = signal == SIGCHLD || signal == SIGINT || signal == SIGTERM ||
-				   signal == SIGHUP || signal == GONE;
+		if (period && !signal)
+			until += period;
+		if (signal == SIGCHLD || signal == GONE || is_end_by_user(signal))
+			recorder->ending = true;
+		if (options->nr_triggers && has_to_run_on(recorder, signal))
+			continue;
 
 		take_snapshot(recorder);
 		report(recorder);
-		if (options->repeat && recorder->snapshots >= options->repeat)
-			recorder->ending = true;
-		if (period && !signal)
-			until += period;
+		over = recorder->ending ||
+		       (options->repeat && recorder->snapshots >= options->repeat);
 	}
-	if (command)
-		end_command(command);
-	if (child)
-		hand_terminal(child, getpgrp());
+	if (recorder->command)
+		end_command(recorder->command);
 
 	if (!recorder->samples)
 		die("no event happened: nothing was recorded");
@@ -580,16 +585,11 @@ int main(int argc, char **argv)
 	};
 	struct sigaction hangup;
 	int go = -1, failed = -1;
-	pid_t command = 0;
 	sigset_t signals;
 
 	/* Whoever starts us may not care for the ends of children, but we do. */
 	signal(SIGCHLD, SIG_DFL);
 	/* From now on, so that an early one is late rather than lost. */
-	sigemptyset(&signals);
-	/* Only blocked: who hands the terminal over gets it. */
-	sigaddset(&signals, SIGTTOU);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
 	sigemptyset(&signals);
 	/* But under nohup. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
@@ -606,12 +606,12 @@ int main(int argc, char **argv)
 	make_holder(&recorder);
 	/* Waits until it is watched. */
 	if (options.command)
-		command = start_command(options.command, &go, &failed);
-	find_targets(&recorder, command);
+		recorder.command = start_command(options.command, &go, &failed);
+	find_targets(&recorder, recorder.command);
 	recorder.task_fds = allocate(recorder.nr_targets, sizeof(*recorder.task_fds));
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
 	open_triggers(&recorder);
 	find_names(&recorder, &signals);
-	return record(&recorder, command, go, failed);
+	return record(&recorder, go, failed);
 }

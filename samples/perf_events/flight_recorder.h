@@ -138,6 +138,7 @@ struct recorder {
 	__u64			samples;	/* in all snapshots */
 	struct perf_overwrite_set set;		/* if there are triggers */
 	struct perf_overwrite_cut cut;
+	pid_t			command;	/* while it runs */
 	bool			ending;		/* this snapshot is the last one */
 	bool			cut_short;	/* it didn't wait for the depth */
 	__u64			armed_at, since;	/* last, and for the snapshot */

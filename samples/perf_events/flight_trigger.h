@@ -10,6 +10,7 @@
 #define _SAMPLES_FLIGHT_TRIGGER_H
 
 #include <errno.h>
+#include <signal.h>
 
 #include "flight_recorder.h"
 
@@ -93,9 +94,33 @@ static inline void arm_set(struct recorder *recorder)
 	recorder->armed_at = now();
 }
 
+/* Whoever sends one of these doesn't want to wait for a depth. */
+static inline bool is_end_by_user(int signal)
+{
+	return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
 /*
- * Whether or not a trigger came. Who ends the recorder doesn't want to wait for a depth:
- * the buffers are paused then, and the set isn't armed any more.
+ * Whether the snapshot that is due has to wait, as the buffers have to run on for a depth
+ * after a trigger, or after the signal or time that stands for one. Where the end of what
+ * is recorded makes it due, and no trigger came before, there is nothing to wait for.
+ */
+static inline bool has_to_run_on(struct recorder *recorder, int signal)
+{
+	int fired;
+
+	if (!recorder->options->depth.ns || is_end_by_user(signal) ||
+	    perf_overwrite_set_stopped(&recorder->set))
+		return false;
+	fired = perf_overwrite_set_fire(&recorder->set);
+	if (fired < 0)
+		die("can't stop the buffers: %s", strerror(errno));
+	return fired || !recorder->ending;
+}
+
+/*
+ * Whether or not a trigger came. If the depth has been cut short, the buffers are paused,
+ * and the set isn't armed any more.
  */
 static inline void stop_set(struct recorder *recorder)
 {
@@ -106,7 +131,7 @@ static inline void stop_set(struct recorder *recorder)
 		recorder->cut = (struct perf_overwrite_cut) { .time = now(), .by_reader = true };
 		recorder->cut.until = recorder->cut.time;
 		recorder->cut_short = true;
-	} else if (perf_overwrite_set_fire(&recorder->set) ||
+	} else if (perf_overwrite_set_fire(&recorder->set) < 0 ||
 		   perf_overwrite_set_read(&recorder->set, &recorder->cut)) {
 		die("can't stop the buffers: %s", strerror(errno));
 	}

@@ -483,12 +483,17 @@ static inline int perf_overwrite_set_timeout(const struct perf_overwrite_set *se
 	return set->runs_on ? (int)(perf_overwrite_set_left(set) / 1000000) + 1 : -1;
 }
 
-/* Stops the buffers without a trigger, if none came before. Returns 0, or -1 with errno set. */
+/*
+ * Stops the buffers without a trigger, if none came before. Returns 0, 1 if one came, or
+ * -1 with errno set.
+ */
 static inline int perf_overwrite_set_fire(struct perf_overwrite_set *set)
 {
 	if (set->fd < 0)
-		return set->armed ? perf_overwrite_set_stop(set, 0) : 0;
-	return perf_trigger_fire(set->fd) && errno != EALREADY ? -1 : 0;
+		return set->armed ? perf_overwrite_set_stop(set, 0) : 1;
+	if (!perf_trigger_fire(set->fd))
+		return 0;
+	return errno == EALREADY ? 1 : -1;
 }
 
 static inline bool perf_overwrite_set_holds_off(const struct perf_overwrite_set *set,

@@ -403,6 +403,97 @@ TEST_F(recorder_ends, in_depth)
 		       "ended before a trigger had stopped the buffers");
 }
 
+/* Nor does whoever ends it after a request, which the depth delays. */
+TEST_F(recorder_ends, in_depth_of_request)
+{
+	const char * const arguments[] = {
+		RECORDER, "--trigger", "major-faults", "--after-trigger", "1800s",
+		"page-faults", NULL,
+	};
+	int output;
+
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	fault_and_kill(_metadata, self->recorder, self->errors, SIGUSR2);
+	ASSERT_EQ(0, kill(self->recorder, SIGTERM));
+	EXPECT_TRUE(says(output, "ended before a trigger had stopped the buffers"));
+	check_end(_metadata, self, 0);
+}
+
+/* But a command that ends, maybe as its trigger came, has all of the depth recorded. */
+TEST_F(recorder_ends, command_in_depth)
+{
+	const char * const arguments[] = {
+		RECORDER, "--trigger", "page-faults", "--after-trigger", "200ms",
+		"minor-faults", "--", RECORDER, "--help", NULL,
+	};
+	int output;
+
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	EXPECT_TRUE(says(output, ", buffers stopped 200ms later by "));
+	check_end(_metadata, self, 0);
+}
+
+/* A shell with one job, which it continues when that was stopped. Says so to @told. */
+static void run_job(const char *terminal, int told)
+{
+	int fd, status;
+	char say[32];
+	pid_t job;
+
+	setsid();
+	fd = open(terminal, O_RDWR);
+	if (fd < 0 || dup2(fd, STDIN_FILENO) || signal(SIGTTOU, SIG_IGN) == SIG_ERR)
+		_exit(2);
+	job = fork_tied();
+	if (!job) {
+		setpgid(0, 0);
+		if (tcsetpgrp(STDIN_FILENO, getpid()))
+			_exit(3);
+		signal(SIGTTOU, SIG_DFL);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+		snprintf(say, sizeof(say), "echo >&%d; exec cat", told);
+		execl(RECORDER, RECORDER, "page-faults", "--", "sh", "-c", say, NULL);
+		_exit(127);
+	}
+	if (waitpid(job, &status, WUNTRACED) != job || !WIFSTOPPED(status))
+		_exit(4);
+	if (tcsetpgrp(STDIN_FILENO, getpid()) || tcsetpgrp(STDIN_FILENO, job) ||
+	    kill(-job, SIGCONT) || write(told, "", 1) != 1)
+		_exit(5);
+	if (waitpid(job, &status, 0) != job || !WIFEXITED(status))
+		_exit(6);
+	_exit(WEXITSTATUS(status));
+}
+
+/*
+ * What the terminal's keys do, they do to recorder and command alike: both stop, and run
+ * on. If they are to end, the command does, and the recorder after it.
+ */
+TEST_F(recorder_ends, keys)
+{
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), told[2];
+	const char *name = ptsname(terminal);
+	char byte;
+
+	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal) || !name)
+		SKIP(return, "no terminals");
+	ASSERT_EQ(0, pipe(told));
+	/* The recorder is a job of this. */
+	self->recorder = fork_tied();
+	if (!self->recorder)
+		run_job(name, told[1]);
+	ASSERT_LT(0, self->recorder);
+	ASSERT_EQ(1, read(told[0], &byte, 1));
+	ASSERT_EQ(1, write(terminal, "\032", 1));
+	ASSERT_EQ(1, read(told[0], &byte, 1));
+	ASSERT_EQ(1, write(terminal, "\003", 1));
+	check_end(_metadata, self, 0);
+	close(told[0]);
+	close(told[1]);
+	close(terminal);
+}
+
 /* What a name has that would disturb the report is shown as numbers. */
 TEST_F(recorder_ends, odd_name)
 {
