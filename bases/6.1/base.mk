@@ -24,7 +24,8 @@ BASE_FAILS = read_inherit_stat:read_on_exec.all_at_once \
 	read_inherit_stat:read_on_exec.never_there \
 	read_inherit_stat:read_on_exec.storm
 
-# A fix that builds on one before it: it adds up what fit-group-values leaves in the sample's data.
+# A fix that builds on those before it: it calls a function of one-cpu-at-a-time, and adds up what fit-group-values
+# leaves in the sample's data.
 NOT_ALONE = refuse-oversized-samples
 
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk

@@ -24,4 +24,7 @@ BASE_FAILS = read_inherit_stat:read_on_exec.all_at_once \
 	read_inherit_stat:read_on_exec.never_there \
 	read_inherit_stat:read_on_exec.storm
 
+# A fix that builds on one before it: it calls a function of one-cpu-at-a-time.
+NOT_ALONE = refuse-oversized-samples
+
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk

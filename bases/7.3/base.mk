@@ -33,6 +33,9 @@ BASE_FAILS = map_twice:* \
 	read_inherit_stat:*.never_there \
 	read_inherit_stat:*.storm
 
+# A fix that builds on one before it: it calls a function of one-cpu-at-a-time.
+NOT_ALONE = refuse-oversized-samples
+
 include $(dir $(lastword $(MAKEFILE_LIST)))../selftests.mk
 
 # PERF_RECORD_LOST takes a task of its own there. Without the support nothing pauses.
