@@ -60,8 +60,8 @@ ARCH_SKIPS = endurance:* \
 	sample_size:sample_chain.* \
 	sample_stack_top:* \
 	trigger:trigger_by.kernel_breakpoint.*
-ARCH_FAILS = overflow_handler:*_execute.* \
-	overflow_handler:*_watch.* \
+ARCH_FAILS = overflow_handler:overflow_handler.*_execute.* \
+	overflow_handler:overflow_handler.*_watch.* \
 	sample_fields:*_breakpoint.* \
 	sigtrap_threads:sigtrap_threads.modify_and_enable_event \
 	sigtrap_threads:sigtrap_threads.signal_stress* \
