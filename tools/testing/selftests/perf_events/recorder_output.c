@@ -483,6 +483,7 @@ TEST_F(recorder_ends, keys)
 	self->recorder = fork_tied();
 	if (!self->recorder)
 		run_job(name, told[1]);
+	close(told[1]);
 	ASSERT_LT(0, self->recorder);
 	ASSERT_EQ(1, read(told[0], &byte, 1));
 	ASSERT_EQ(1, write(terminal, "\032", 1));
@@ -490,7 +491,6 @@ TEST_F(recorder_ends, keys)
 	ASSERT_EQ(1, write(terminal, "\003", 1));
 	check_end(_metadata, self, 0);
 	close(told[0]);
-	close(told[1]);
 	close(terminal);
 }
 
