@@ -222,7 +222,18 @@ TEST_F(overwrite_walk, new_since_last_time)
 	ASSERT_EQ(3, lapped);
 }
 
-/* A 32-bit kernel's head is small again after 4 GiB. What is in the buffer is not. */
+/* Walks through all of the buffer. Returns how many records there are. */
+static unsigned int walk_all(struct perf_overwrite_walk *walk, const struct perf_overwrite *ow)
+{
+	unsigned int records = 0;
+
+	perf_overwrite_begin(walk, ow);
+	while (perf_overwrite_next(walk, space))
+		records++;
+	return records;
+}
+
+/* A 32-bit kernel's head is small again after 4 GiB: only the records tell of the lap. */
 TEST(lapped_by_a_small_head)
 {
 	static struct perf_event_mmap_page meta;
@@ -232,25 +243,17 @@ TEST(lapped_by_a_small_head)
 	};
 	struct perf_event_header header = { .type = PERF_RECORD_COMM, .size = 64 };
 	struct perf_overwrite_walk walk;
-	unsigned int records = 0;
 
 	meta.data_head = (__u32)-192;
 	for (size_t at = sizeof(data) - 192; at < sizeof(data); at += header.size)
 		memcpy((char *)data + at, &header, sizeof(header));
-	perf_overwrite_begin(&walk, &ow);
-	while (perf_overwrite_next(&walk, space))
-		records++;
-	EXPECT_EQ(3, records);
+	EXPECT_EQ(3, walk_all(&walk, &ow));
 	EXPECT_FALSE(perf_overwrite_lapped(&walk));
 
 	/* The oldest one, cut. */
 	header.size = 4000;
 	memcpy(data, &header, sizeof(header));
-	records = 0;
-	perf_overwrite_begin(&walk, &ow);
-	while (perf_overwrite_next(&walk, space))
-		records++;
-	EXPECT_EQ(3, records);
+	EXPECT_EQ(3, walk_all(&walk, &ow));
 	EXPECT_TRUE(perf_overwrite_lapped(&walk));
 }
 
