@@ -4,7 +4,9 @@
  * tells of, where it is written, and what it leaves alone.
  */
 #include <kunit/test.h>
+#include <linux/limits.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
 
 #include "internal.h"
 #include "ring_buffer_kunit.h"
@@ -243,11 +245,33 @@ static void test_shared_one_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, i, 2);
 }
 
+/* What a shared buffer counts is as wide as what others count. */
+static void test_shared_lost_many(struct kunit *test)
+{
+	const unsigned long lost = BITS_PER_LONG > 32 ? 3UL * INT_MAX : INT_MAX;
+	struct rb_test *t = rb_test_attach(test, 1, 0, false, false, 0);
+	struct rb_test_lost record;
+	unsigned long i;
+
+	rb_share(t->rb);
+	rcu_read_lock();
+	for (i = 0; i < lost; i += INT_MAX)
+		rb_count_lost_nr(t->rb, &t->event, INT_MAX);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->event.lost_samples), lost);
+
+	KUNIT_EXPECT_EQ(test, rb_test_write(t, t->record, 0, 64), 0);
+	rb_test_read(t, 0, &record, 24);
+	KUNIT_EXPECT_EQ(test, record.header.type, PERF_RECORD_LOST);
+	KUNIT_EXPECT_EQ(test, record.lost, lost);
+}
+
 static struct kunit_case rb_lost_test_cases[] = {
 	KUNIT_CASE_PARAM(test_lost, rb_lost_gen_params),
 	KUNIT_CASE(test_lost_keeps_sample_data),
 	KUNIT_CASE(test_lost_starves_nothing),
 	KUNIT_CASE(test_shared_one_cpu),
+	KUNIT_CASE(test_shared_lost_many),
 	{}
 };
 
