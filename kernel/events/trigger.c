@@ -1547,11 +1547,12 @@ static long perf_trigger_ioctl(struct file *file, unsigned int cmd, unsigned lon
  * Who made the set waits until its buffers run on. Another process may have received it
  * unasked, and a kernel thread closes what is left in a socket that nobody can receive any
  * more: neither these nor the file that they close next wait for grace periods. Nor does a
- * task that exits: it may have any number of sets, and can't be killed any more.
+ * task that exits or was killed: it may have any number of sets, which one call may close.
  */
 static bool perf_trigger_waits(struct perf_trigger_set *set)
 {
-	return task_tgid(current) == set->creator && !(current->flags & PF_EXITING);
+	return task_tgid(current) == set->creator &&
+	       !(current->flags & PF_EXITING) && !fatal_signal_pending(current);
 }
 
 static int perf_trigger_release(struct inode *inode, struct file *file)
@@ -1586,8 +1587,8 @@ static void perf_trigger_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "trigger-generation:\t%u\n", PERF_TRIGGER_GEN(word));
 	seq_printf(m, "trigger-buffers:\t%u\n", READ_ONCE(set->nr_members));
 	seq_printf(m, "trigger-events:\t%u\n", READ_ONCE(set->nr_triggers));
-	seq_printf(m, "trigger-suppressed:\t%ld\n", atomic_long_read(&set->suppressed));
-	seq_printf(m, "trigger-held-off:\t%ld\n", atomic_long_read(&set->held_off));
+	seq_printf(m, "trigger-suppressed:\t%lu\n", atomic_long_read(&set->suppressed));
+	seq_printf(m, "trigger-held-off:\t%lu\n", atomic_long_read(&set->held_off));
 }
 #endif
 

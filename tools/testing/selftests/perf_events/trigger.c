@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -23,6 +24,8 @@
 #define PAGES		8
 #define FIRINGS		200
 #define SETS		16
+/* To kill a task before it is done. */
+#define MOST_TRIES	10
 
 /*
  * A task's names are written to a buffer, as are samples of its page faults: these
@@ -797,6 +800,31 @@ TEST(closed_by_another)
 		ASSERT_EQ(0, close(events[i]));
 }
 
+/*
+ * In a child: sets of its own, each with a trigger, and how often it has slept until then.
+ * Returns the first one's descriptor: those that come later are higher.
+ */
+static int make_sets(const int *events, int told)
+{
+	struct perf_trigger_attr attr = at_once();
+	struct rusage before;
+	int first = -1;
+
+	for (int i = 0; i < SETS; i++) {
+		int set = perf_trigger_set(events[i], &attr);
+
+		if (set < 0)
+			_exit(errno == ENOTTY ? KSFT_SKIP : 1);
+		if (perf_trigger_add(set, events[i]))
+			_exit(2);
+		first = i ? first : set;
+	}
+	if (getrusage(RUSAGE_SELF, &before) ||
+	    write(told, &before, sizeof(before)) != sizeof(before))
+		_exit(3);
+	return first;
+}
+
 /* Nor does who exits with sets of his own. */
 TEST(exit_of_creator)
 {
@@ -813,19 +841,7 @@ TEST(exit_of_creator)
 	ASSERT_EQ(0, pipe2(told, O_CLOEXEC));
 	pid = fork();
 	if (!pid) {
-		struct perf_trigger_attr attr = at_once();
-
-		for (int i = 0; i < SETS; i++) {
-			int set = perf_trigger_set(events[i], &attr);
-
-			if (set < 0)
-				_exit(errno == ENOTTY ? KSFT_SKIP : 1);
-			if (perf_trigger_add(set, events[i]))
-				_exit(2);
-		}
-		if (getrusage(RUSAGE_SELF, &before) ||
-		    write(told[1], &before, sizeof(before)) != sizeof(before))
-			_exit(3);
+		make_sets(events, told[1]);
 		_exit(0);
 	}
 	ASSERT_LT(0, pid);
@@ -835,6 +851,66 @@ TEST(exit_of_creator)
 		SKIP(return, "no triggers in this kernel");
 	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ((ssize_t)sizeof(before), read(told[0], &before, sizeof(before)));
+	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, SETS);
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(events[i]));
+}
+
+/* How often a task has slept, -1 if there is none. */
+static long sleeps_of(pid_t pid)
+{
+	char path[64], line[256];
+	long sleeps = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+	if (file)
+		fclose(file);
+	return sleeps;
+}
+
+/*
+ * Nor does who is killed meanwhile. One call closes all sets, and the signal can't end the
+ * task before the kernel has let go of the last of them.
+ */
+TEST(kill_of_creator)
+{
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+	int status, told[2], events[SETS], tries = 0;
+	struct rusage before, after;
+	pid_t pid;
+
+	for (int i = 0; i < SETS; i++) {
+		events[i] = open_event(_metadata, &faults, 0, -1);
+		if (events[i] < 0)
+			return;
+	}
+	/* Again, if it was done before it was killed. */
+	do {
+		ASSERT_EQ(0, pipe2(told, O_CLOEXEC));
+		pid = fork();
+		if (!pid) {
+			int first = make_sets(events, told[1]);
+
+			_exit(syscall(__NR_close_range, first, ~0U, 0) ? 4 : 0);
+		}
+		ASSERT_LT(0, pid);
+		ASSERT_EQ(0, close(told[1]));
+		if (read(told[0], &before, sizeof(before)) == (ssize_t)sizeof(before)) {
+			/* Until it waits for the first of them. */
+			while (sleeps_of(pid) <= before.ru_nvcsw && is_alive(pid))
+				usleep(100);
+			ASSERT_EQ(0, kill(pid, SIGKILL));
+		}
+		ASSERT_EQ(0, close(told[0]));
+		ASSERT_EQ(pid, wait4(pid, &status, 0, &after));
+		if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP)
+			SKIP(return, "no triggers in this kernel");
+	} while (WIFEXITED(status) && !WEXITSTATUS(status) && ++tries < MOST_TRIES);
+	ASSERT_TRUE(WIFSIGNALED(status));
 	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, SETS);
 	for (int i = 0; i < SETS; i++)
 		ASSERT_EQ(0, close(events[i]));
