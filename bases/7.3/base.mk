@@ -30,6 +30,7 @@ BASE_FAILS = map_twice:* \
 	read_inherit_stat:*.cpu_offline \
 	read_inherit_stat:*.exec_elsewhere \
 	read_inherit_stat:*.exit_elsewhere \
+	read_inherit_stat:*.group_in_pieces \
 	read_inherit_stat:*.never_there \
 	read_inherit_stat:*.storm
 

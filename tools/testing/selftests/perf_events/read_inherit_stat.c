@@ -26,6 +26,8 @@
 #define MANY_TASKS	10
 /* Of which so many are told in one interrupt. */
 #define EVENTS_AT_ONCE	64
+/* Or, as groups have larger ones, so many bytes of records and the rest of the last. */
+#define BYTES_AT_ONCE	(16 << 10)
 
 struct sample_id {
 	__u32	pid, tid;
@@ -557,6 +559,52 @@ TEST_F(read_inherit_stat, all_at_once)
 
 	end_all_at_once(_metadata, self, &attr, fork_task);
 	EXPECT_EQ(0, lost_records(self->fd));
+}
+
+/*
+ * Of a group each event tells what all of them have counted: an interrupt is for fewer
+ * of these, as it is not to last longer.
+ */
+TEST_F(read_inherit_stat, group_in_pieces)
+{
+	struct perf_event_attr attr = stat_event();
+	unsigned int reads = 0, bytes = 0, size = 0;
+	struct perf_event_header *record;
+	int events[MANY_EVENTS], counter;
+	struct sample_id *id;
+	__u64 calls;
+
+	attr.read_format |= PERF_FORMAT_GROUP;
+	for (int i = 0; i < MANY_EVENTS; i++) {
+		events[i] = syscall(__NR_perf_event_open, &attr, 0, self->cpu,
+				    i ? events[0] : -1, PERF_FLAG_FD_CLOEXEC);
+		ASSERT_LE(0, events[i]);
+		ASSERT_EQ(0, ioctl(events[i], PERF_EVENT_IOC_SET_OUTPUT, self->fd));
+	}
+	counter = open_function_calls(tracepoint_id("csd", "csd_function_entry"),
+				      "__perf_event_read_task", self->cpu);
+	run_task(_metadata, fork_task(&self->area, self->cpu, FAULTS, self->elsewhere));
+	while ((record = next_record(&self->reader))) {
+		ASSERT_EQ(PERF_RECORD_READ, record->type);
+		id = (struct sample_id *)((char *)record + record->size) - 1;
+		ASSERT_EQ(self->cpu, id->cpu);
+		size = record->size > size ? record->size : size;
+		bytes += record->size;
+		reads++;
+	}
+	for (int i = MANY_EVENTS; i--; )
+		ASSERT_EQ(0, close(events[i]));
+	/* The fixture's is none of the group. */
+	EXPECT_EQ(MANY_EVENTS + 1, reads);
+	/* Each value comes with how many samples were lost. */
+	EXPECT_LT(MANY_EVENTS * 2 * sizeof(__u64), size);
+	if (counter >= 0) {
+		ASSERT_EQ(sizeof(calls), read(counter, &calls, sizeof(calls)));
+		EXPECT_LE(bytes / (BYTES_AT_ONCE + size), calls);
+		/* Nor is it one by one. */
+		EXPECT_GT(reads / 2, calls);
+		ASSERT_EQ(0, close(counter));
+	}
 }
 
 /*
