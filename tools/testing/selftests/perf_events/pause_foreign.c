@@ -4,6 +4,7 @@
  * over and over. That interrupts no CPU where the user never ran, neither if the
  * events are bound to that CPU nor if they follow the task.
  *
+ * The pause's own calls are counted where the kernel shows them to us, and must be none.
  * What else interrupts a CPU is counted in a time of equal length without pauses.
  */
 #define _GNU_SOURCE
@@ -32,6 +33,8 @@ FIXTURE(pause_foreign)
 {
 	int			cpus[2];
 	pid_t			busy;
+	/* What the pause calls there, or -1. */
+	int			calls;
 	struct kept_file	paranoid;
 };
 
@@ -62,6 +65,7 @@ FIXTURE_SETUP(pause_foreign)
 {
 	int paranoid;
 
+	self->calls = -1;
 	if (allowed_cpus(self->cpus, 2) < 2)
 		SKIP(return, "needs two CPUs");
 	if (count_interrupts(self->cpus[1]) < 0)
@@ -71,6 +75,8 @@ FIXTURE_SETUP(pause_foreign)
 	    (keep_file(&self->paranoid, PARANOID) || write_number(PARANOID, PARANOID_MOST)))
 		SKIP(return, "perf_event_paranoid is %d", paranoid);
 	ASSERT_EQ(0, go_to_cpu(self->cpus[0]));
+	self->calls = open_function_calls(tracepoint_id("csd", "csd_function_entry"),
+					  "rb_pause_answer", self->cpus[1]);
 
 	/* A CPU that idles is spared by much that would interrupt it. */
 	self->busy = fork_tied();
@@ -93,6 +99,8 @@ FIXTURE_TEARDOWN(pause_foreign)
 		EXPECT_EQ(0, waitpid(self->busy, NULL, WNOHANG));
 		stop_child(_metadata, self->busy);
 	}
+	if (self->calls >= 0)
+		EXPECT_EQ(0, close(self->calls));
 	EXPECT_EQ(0, restore_file(&self->paranoid));
 }
 
@@ -150,6 +158,7 @@ TEST_F(pause_foreign, interrupts_nobody)
 	struct findings *findings = mmap(NULL, sizeof(*findings), PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status, tries = 0;
+	__u64 calls = 0;
 	pid_t pid;
 
 	ASSERT_NE(MAP_FAILED, findings);
@@ -175,6 +184,9 @@ TEST_F(pause_foreign, interrupts_nobody)
 		       findings->without);
 	} while (findings->during >= findings->without + PAUSES / 4 && ++tries < TRIES);
 	EXPECT_GT(TRIES, tries);
+	if (self->calls >= 0)
+		ASSERT_EQ(sizeof(calls), read(self->calls, &calls, sizeof(calls)));
+	EXPECT_EQ(0, calls);
 }
 
 /* That the count tells anything: to read an event of all tasks there takes one. */
