@@ -329,13 +329,13 @@ use_base()
 		case " $ON_STOCK " in *" ${TREE#topic-} "*) ;; *)
 			die "TREE=$TREE: the topics for stock are $ON_STOCK" ;;
 		esac ;;
-	upto-?* | onstock-?*)
+	upto-?* | onstock-?* | alone-?*)
 		ls "$ROOT"/series/*/"${TREE#*-}.patch" "$ROOT"/bases/*/"${TREE#*-}.patch" 2> /dev/null |
 			grep -q . || die "TREE=$TREE: series/order has no patch ${TREE#*-}" ;;
 	broken-?*) [ -r "$ROOT/test/broken/${TREE#broken-}.patch" ] ||
 		die "TREE=$TREE: there is no test/broken/${TREE#broken-}.patch" ;;
 	*) die "TREE=$TREE is not a tree: there are stock needed fixes pre core post helpers onstock upto-PATCH" \
-		"onstock-PATCH topic-TOPIC broken-NAME" ;;
+		"onstock-PATCH alone-PATCH topic-TOPIC broken-NAME" ;;
 	esac
 	REPO=$CACHE/$KEY/linux.git
 	OUT=$ROOT/build/$KEY
@@ -343,7 +343,7 @@ use_base()
 	# They differ by a few lines from each other: what one built is good for the next.
 	case "$TREE" in
 	broken-*) WORK=$OUT/broken ;;
-	upto-* | onstock-* | topic-*) WORK=$OUT/upto ;;
+	upto-* | onstock-* | alone-* | topic-*) WORK=$OUT/upto ;;
 	esac
 	TREE_WORK=$WORK
 	case "$ARCH" in
