@@ -778,7 +778,7 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 	pid_t child = 0;
 
 	open_all(row, e);
-	if (is_large_payload(row) && e[last])
+	if (is_large_payload(row) && e[last] && how != COLD)
 		small = open_in(NR_TREES, last, &small_row);
 	for (unsigned int t = 0; t < NR_TREES; t++) {
 		if (e[t])
@@ -872,7 +872,7 @@ static void measure_row(const struct native_row *row, unsigned int turns, enum h
 	}
 }
 
-static void measure_all(unsigned int turns, const char *only, int with_former)
+static void measure_all(unsigned int turns, const char *only, int with_former, int all_cold)
 {
 	open_counters();
 	measure_empty();
@@ -880,11 +880,12 @@ static void measure_all(unsigned int turns, const char *only, int with_former)
 	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (only && !strstr(rows[i].name, only))
 			continue;
+		int usual = strstr(rows[i].name, "readonly_64K") && rows[i].bytes <= 400;
+
 		measure_row(&rows[i], turns, HOT, with_former);
-		if (!strstr(rows[i].name, "readonly_64K") || rows[i].bytes > 400)
-			continue;
-		measure_row(&rows[i], turns, COLD, with_former);
-		if (other_cpu >= 0)
+		if (usual || all_cold)
+			measure_row(&rows[i], turns, COLD, with_former);
+		if (usual && other_cpu >= 0)
 			measure_row(&rows[i], turns, BESIDE, with_former);
 	}
 }
@@ -893,11 +894,14 @@ int main(int argc, char **argv)
 {
 	const char *without = NULL, *only_tree = NULL, *only_row = NULL;
 	unsigned int turns = 1000;
-	int counting = 0, with_former = 0, opt, cpu;
+	int counting = 0, with_former = 0, all_cold = 0, opt, cpu;
 	cpu_set_t cpus;
 
-	while ((opt = getopt(argc, argv, "cn:pr:s:t:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "acn:pr:s:t:w:")) != -1) {
 		switch (opt) {
+		case 'a':
+			all_cold = 1;
+			break;
 		case 'c':
 			counting = 1;
 			break;
@@ -920,7 +924,7 @@ int main(int argc, char **argv)
 			without = optarg;
 			break;
 		default:
-			die("usage: native [-c] [-n turns] [-p] [-r row] [-s seed] [-t tree] [-w feature]");
+			die("usage: native [-a] [-c] [-n turns] [-p] [-r row] [-s seed] [-t tree] [-w feature]");
 		}
 	}
 	if (turns < 10 || turns > MOST_TURNS)
@@ -944,6 +948,6 @@ int main(int argc, char **argv)
 	if (counting)
 		count(only_tree, only_row);
 	else
-		measure_all(turns, only_row, with_former);
+		measure_all(turns, only_row, with_former, all_cold);
 	return 0;
 }
