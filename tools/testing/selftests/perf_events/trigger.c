@@ -800,6 +800,25 @@ TEST(closed_by_another)
 		ASSERT_EQ(0, close(events[i]));
 }
 
+/* An event for each set to be its trigger. False if the test is to be skipped. */
+static bool open_triggers(struct __test_metadata *_metadata, int *events)
+{
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+
+	for (int i = 0; i < SETS; i++) {
+		events[i] = open_event(_metadata, &faults, 0, -1);
+		if (events[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static void close_triggers(struct __test_metadata *_metadata, const int *events)
+{
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(events[i]));
+}
+
 /*
  * In a child: sets of its own, each with a trigger, and how often it has slept until then.
  * Returns the first one's descriptor: those that come later are higher.
@@ -825,19 +844,15 @@ static int make_sets(const int *events, int told)
 	return first;
 }
 
-/* Nor does who exits with sets of his own. */
+/* Nor does a task that exits with sets of its own. */
 TEST(exit_of_creator)
 {
-	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	int status, told[2], events[SETS];
 	struct rusage before, after;
 	pid_t pid;
 
-	for (int i = 0; i < SETS; i++) {
-		events[i] = open_event(_metadata, &faults, 0, -1);
-		if (events[i] < 0)
-			return;
-	}
+	if (!open_triggers(_metadata, events))
+		return;
 	ASSERT_EQ(0, pipe2(told, O_CLOEXEC));
 	pid = fork();
 	if (!pid) {
@@ -852,8 +867,7 @@ TEST(exit_of_creator)
 	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ((ssize_t)sizeof(before), read(told[0], &before, sizeof(before)));
 	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, SETS);
-	for (int i = 0; i < SETS; i++)
-		ASSERT_EQ(0, close(events[i]));
+	close_triggers(_metadata, events);
 }
 
 /* How often a task has slept, -1 if there is none. */
@@ -873,21 +887,17 @@ static long sleeps_of(pid_t pid)
 }
 
 /*
- * Nor does who is killed meanwhile. One call closes all sets, and the signal can't end the
- * task before the kernel has let go of the last of them.
+ * Nor does a task that is killed while it waits. It closes all sets by one call, and ends
+ * only when the kernel has let go of the last of them.
  */
 TEST(kill_of_creator)
 {
-	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	int status, told[2], events[SETS], tries = 0;
 	struct rusage before, after;
 	pid_t pid;
 
-	for (int i = 0; i < SETS; i++) {
-		events[i] = open_event(_metadata, &faults, 0, -1);
-		if (events[i] < 0)
-			return;
-	}
+	if (!open_triggers(_metadata, events))
+		return;
 	/* Again, if it was done before it was killed. */
 	do {
 		ASSERT_EQ(0, pipe2(told, O_CLOEXEC));
@@ -912,8 +922,7 @@ TEST(kill_of_creator)
 	} while (WIFEXITED(status) && !WEXITSTATUS(status) && ++tries < MOST_TRIES);
 	ASSERT_TRUE(WIFSIGNALED(status));
 	EXPECT_LT(after.ru_nvcsw - before.ru_nvcsw, SETS);
-	for (int i = 0; i < SETS; i++)
-		ASSERT_EQ(0, close(events[i]));
+	close_triggers(_metadata, events);
 }
 
 /*
