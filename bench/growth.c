@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How the cost grows: of a record with the size of the buffer and with the number of events
- * that share it, of a pause with the number of buffers that are paused together. In a guest with
- * several CPUs only: how often the pause of many buffers calls into the other CPUs, whose they are.
+ * that share it, of a pause with the number of buffers that are paused together. With several CPUs
+ * only how often the pause of many buffers calls into the other CPUs, whose they are; with one CPU,
+ * into that one, too.
  */
 #include "bench.h"
 #include "../tools/testing/selftests/perf_events/function_calls.h"
@@ -105,11 +106,12 @@ static void pause_of(unsigned int n)
 }
 
 /*
- * How often the other CPUs are called by one pause of buffers of theirs. Calls that wait there
- * together take one interrupt: interrupts.c counts these.
+ * How often the other CPUs are called by one pause of buffers of theirs, or a single CPU by one of
+ * its own. Calls that wait there together take one interrupt: interrupts.c counts these.
  */
 static void calls(int cpus)
 {
+	int first = cpus > 1;
 	unsigned int id = tracepoint_id("csd/csd_function_entry");
 	uint64_t sum = 0;
 	int fd[MOST];
@@ -117,10 +119,10 @@ static void calls(int cpus)
 
 	go_to_cpu(0);
 	for (unsigned int i = 0; i < MOST; i++) {
-		open_disabled(&buffers[i], 1 + i % (cpus - 1));
+		open_disabled(&buffers[i], first + i % (cpus - first));
 		enable(buffers[i].fd);
 	}
-	for (int cpu = 1; cpu < cpus; cpu++) {
+	for (int cpu = first; cpu < cpus; cpu++) {
 		fd[cpu] = open_function_calls(id, "rb_pause_answer", cpu);
 		/* A kernel that lacks the function calls nobody for a pause. */
 		must(fd[cpu] < 0 && errno != ENOENT, "a counter of function calls");
@@ -129,7 +131,7 @@ static void calls(int cpus)
 	}
 	used = MOST;
 	pause_all(NULL);
-	for (int cpu = 1; cpu < cpus; cpu++)
+	for (int cpu = first; cpu < cpus; cpu++)
 		sum += fd[cpu] < 0 ? 0 : event_count(fd[cpu]);
 	snprintf(name, sizeof(name), "calls_%d", cpus);
 	print_figure(name, sum);
@@ -159,5 +161,8 @@ int main(void)
 		enable(buffers[i].fd);
 	for (unsigned int i = 0; i < ARRAY_SIZE(numbers); i++)
 		pause_of(numbers[i]);
+	for (unsigned int i = 0; i < MOST; i++)
+		close_buffer(&buffers[i]);
+	calls(cpus);
 	return 0;
 }
