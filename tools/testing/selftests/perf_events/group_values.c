@@ -64,7 +64,7 @@ static bool find_function(struct function *function, const char *const *names)
 			    strstr(name, ".cold"))
 				continue;
 			start = address;
-			strcpy(function->name, name);
+			memcpy(function->name, name, sizeof(name));
 		}
 		if (start)
 			break;
