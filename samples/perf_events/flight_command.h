@@ -13,7 +13,10 @@
 
 #include "flight_recorder.h"
 
-#define COMMAND_GRACE_SECONDS	2
+#define COMMAND_GRACE_SECONDS	5
+
+/* While it runs. */
+static pid_t running_command;
 
 /*
  * Starts the command, which waits until a byte is written to *@go; if that is closed
@@ -54,7 +57,28 @@ static inline pid_t start_command(char **command, int *go, int *failed)
 	return pid;
 }
 
-static inline void run_command(char **command, int go, int failed)
+/* Lets it clean up, whatever the recorder ends for. */
+static inline void end_command(void)
+{
+	struct timespec grace = { .tv_sec = COMMAND_GRACE_SECONDS };
+	sigset_t child;
+
+	if (!running_command)
+		return;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	kill(running_command, SIGTERM);
+	while (waitpid(running_command, NULL, WNOHANG) != running_command) {
+		if (sigtimedwait(&child, NULL, &grace) < 0 && errno == EAGAIN) {
+			kill(running_command, SIGKILL);
+			waitpid(running_command, NULL, 0);
+			break;
+		}
+	}
+	running_command = 0;
+}
+
+static inline void run_command(pid_t pid, char **command, int go, int failed)
 {
 	int error = 0;
 
@@ -65,23 +89,10 @@ static inline void run_command(char **command, int go, int failed)
 	if (read(failed, &error, sizeof(error)) == sizeof(error))
 		die("can't run '%s': %s", command[0], strerror(error));
 	close(failed);
-}
-
-static inline void end_command(pid_t pid)
-{
-	struct timespec grace = { .tv_sec = COMMAND_GRACE_SECONDS };
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	kill(pid, SIGTERM);
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		if (sigtimedwait(&child, NULL, &grace) < 0 && errno == EAGAIN) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-			break;
-		}
-	}
+	running_command = pid;
+	/* The command has what we were started with. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || atexit(end_command))
+		die("can't end '%s' when the recorder ends: %s", command[0], strerror(errno));
 }
 
 #endif /* _SAMPLES_FLIGHT_COMMAND_H */

@@ -136,7 +136,8 @@ static inline void parse_option(struct options *options, int option, const char 
 		options->of_triggers = "--after-trigger";
 		break;
 	case 'h':
-		fputs(usage, stdout);
+		if (fputs(usage, stdout) < 0 || fflush(stdout))
+			die("can't write what is printed: %s", strerror(errno));
 		exit(0);
 	case 'j':
 		options->json = true;

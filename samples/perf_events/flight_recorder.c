@@ -44,6 +44,8 @@
 	"'%s' can't be filtered by '%s': see its fields in tracefs, events/*/%s/format"
 #define NO_WRITE_BACKWARD \
 	"this kernel can't write buffers backward: it needs perf's write_backward, in Linux since 4.7"
+#define WENT_OFFLINE \
+	"flight_recorder: CPU %d went offline: it isn't recorded any more, even if it comes back\n"
 
 /* Holders write nothing, but share the clock and the direction of the events. */
 static void make_holder(struct recorder *recorder)
@@ -489,12 +491,14 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 	for (;;) {
 		int timeout = poll_timeout(until), left = -1;
 		struct signalfd_siginfo info;
-		bool told = false, gone = false;
+		bool told = false;
 
 		if (recorder->options->nr_triggers)
 			left = perf_overwrite_set_timeout(&recorder->set);
 		if (left >= 0 && (timeout < 0 || left < timeout))
 			timeout = left;
+		if (recorder->gone)
+			timeout = 0;
 		if (poll(recorder->polled, recorder->nr_polled, timeout) < 0 && errno != EINTR)
 			die("can't wait: %s", strerror(errno));
 		for (unsigned int i = 1; i < recorder->nr_polled; i++) {
@@ -505,27 +509,31 @@ static int wait_for_signal(struct recorder *recorder, long long until)
 				continue;
 			/* Its CPU went offline, or the task and all that it has started. */
 			polled->fd = -1;
-			gone |= i >= tasks && i < set && !--recorder->nr_alive;
+			if (i < tasks)
+				fprintf(stderr, WENT_OFFLINE, recorder->channels[i - 1].cpu);
+			recorder->gone |= i >= tasks && i < set && !--recorder->nr_alive;
 		}
 		if (told)
 			read_names(recorder);
 		if (read(recorder->polled[0].fd, &info, sizeof(info)) == sizeof(info)) {
 			/* The terminal has told the command, too, which ends or goes on. */
 			if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL &&
-			    recorder->command)
+			    running_command)
 				continue;
 			return info.ssi_signo;
 		}
 		if (recorder->options->nr_triggers && perf_overwrite_set_stopped(&recorder->set))
 			return TRIGGERED;
-		if (gone)
+		if (recorder->gone) {
+			recorder->gone = false;
 			return GONE;
+		}
 		if (until && now() >= until)
 			return 0;
 	}
 }
 
-static int record(struct recorder *recorder, int go, int failed)
+static int record(struct recorder *recorder, pid_t command, int go, int failed)
 {
 	const struct options *options = recorder->options;
 	long long period = options->after, until = 0;
@@ -534,8 +542,8 @@ static int record(struct recorder *recorder, int go, int failed)
 	enable_events(recorder);
 	if (options->nr_triggers)
 		arm_set(recorder);
-	if (recorder->command)
-		run_command(options->command, go, failed);
+	if (command)
+		run_command(command, options->command, go, failed);
 
 	if (period)
 		until = now() + period;
@@ -547,9 +555,9 @@ static int record(struct recorder *recorder, int go, int failed)
 		int signal = wait_for_signal(recorder, until);
 
 		if (signal == SIGCHLD) {
-			if (!recorder->command || !waitpid(recorder->command, NULL, WNOHANG))
+			if (!running_command || !waitpid(running_command, NULL, WNOHANG))
 				continue;
-			recorder->command = 0;
+			running_command = 0;
 		}
 		if (period && !signal)
 			until += period;
@@ -563,9 +571,6 @@ static int record(struct recorder *recorder, int go, int failed)
 		over = recorder->ending ||
 		       (options->repeat && recorder->snapshots >= options->repeat);
 	}
-	if (recorder->command)
-		end_command(recorder->command);
-
 	if (!recorder->samples)
 		die("no event happened: nothing was recorded");
 	return 0;
@@ -585,6 +590,7 @@ int main(int argc, char **argv)
 	};
 	struct sigaction hangup;
 	int go = -1, failed = -1;
+	pid_t command = 0;
 	sigset_t signals;
 
 	/* Whoever starts us may not care for the ends of children, but we do. */
@@ -606,12 +612,12 @@ int main(int argc, char **argv)
 	make_holder(&recorder);
 	/* Waits until it is watched. */
 	if (options.command)
-		recorder.command = start_command(options.command, &go, &failed);
-	find_targets(&recorder, recorder.command);
+		command = start_command(options.command, &go, &failed);
+	find_targets(&recorder, command);
 	recorder.task_fds = allocate(recorder.nr_targets, sizeof(*recorder.task_fds));
 	for (int c = 0; c < recorder.nr_channels; c++)
 		open_channel(&recorder, &recorder.channels[c]);
 	open_triggers(&recorder);
 	find_names(&recorder, &signals);
-	return record(&recorder, go, failed);
+	return record(&recorder, command, go, failed);
 }

@@ -138,7 +138,6 @@ struct recorder {
 	__u64			samples;	/* in all snapshots */
 	struct perf_overwrite_set set;		/* if there are triggers */
 	struct perf_overwrite_cut cut;
-	pid_t			command;	/* while it runs */
 	bool			ending;		/* this snapshot is the last one */
 	bool			cut_short;	/* it didn't wait for the depth */
 	__u64			armed_at, since;	/* last, and for the snapshot */
@@ -146,6 +145,7 @@ struct recorder {
 	unsigned int		nr_polled;
 	int			*task_fds;	/* one of each task */
 	int			nr_alive;	/* of those that are polled */
+	bool			gone;		/* all of them, untold yet */
 	struct task_names	names;
 };
 

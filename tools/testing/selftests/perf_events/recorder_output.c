@@ -368,6 +368,87 @@ TEST_F(recorder_ends, disk_full)
 	EXPECT_TRUE(says(dup(self->errors), "can't write what is printed"));
 }
 
+/* "wait" ends at once when a signal comes, others don't. */
+#define COMMAND_TOLD \
+	"trap 'kill $!; echo >&3; exit' TERM; sleep 1000 3>&- & echo >&3; wait"
+
+/* Then the command is told to end, too, and may clean up. */
+TEST_F(recorder_ends, command_told)
+{
+	int pipes[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe(pipes));
+	self->recorder = fork_tied();
+	if (!self->recorder) {
+		close(pipes[0]);
+		dup2(pipes[1], 3);
+		dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+		execl(RECORDER, RECORDER, "--after", "100ms", "--repeat", "0", "page-faults",
+		      "--", "sh", "-c", COMMAND_TOLD, NULL);
+		_exit(127);
+	}
+	close(pipes[1]);
+	ASSERT_LT(0, self->recorder);
+	EXPECT_EQ(1, read(pipes[0], &byte, 1));
+	EXPECT_EQ(1, read(pipes[0], &byte, 1));
+	check_end(_metadata, self, 1);
+	close(pipes[0]);
+}
+
+/* Faults once it is told to, and says so. */
+static void fault_when_told(int told, int says)
+{
+	const size_t size = 16 * sysconf(_SC_PAGESIZE);
+	char byte, *area;
+
+	if (read(told, &byte, 1) != 1)
+		_exit(1);
+	area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (area == MAP_FAILED)
+		_exit(2);
+	memset(area, 1, size);
+	if (write(says, &byte, 1) != 1)
+		_exit(3);
+	for (;;)
+		pause();
+}
+
+/* That the last task has gone is noticed, though a signal comes at the same time. */
+TEST_F(recorder_ends, signal_at_end_of_tasks)
+{
+	int tell[2], said[2], output, status;
+	pid_t task;
+	char pid[16], byte = 0;
+	const char * const arguments[] = {
+		RECORDER, "--repeat", "0", "--pid", pid, "page-faults", NULL,
+	};
+
+	ASSERT_EQ(0, pipe2(tell, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(said, O_CLOEXEC));
+	task = fork_tied();
+	if (!task)
+		fault_when_told(tell[0], said[1]);
+	ASSERT_LT(0, task);
+	snprintf(pid, sizeof(pid), "%d", task);
+	self->recorder = run_recorder(_metadata, arguments, &output, &self->errors);
+	wait_for_recorder(_metadata, self->errors);
+	EXPECT_EQ(1, write(tell[1], &byte, 1));
+	EXPECT_EQ(1, read(said[0], &byte, 1));
+	EXPECT_EQ(0, kill(self->recorder, SIGSTOP));
+	EXPECT_EQ(self->recorder, waitpid(self->recorder, &status, WUNTRACED));
+	end_child(task);
+	EXPECT_EQ(0, kill(self->recorder, SIGUSR2));
+	EXPECT_EQ(0, kill(self->recorder, SIGCONT));
+	EXPECT_TRUE(says(output, "snapshot 2: "));
+	check_end(_metadata, self, 0);
+	for (int i = 0; i < 2; i++) {
+		close(tell[i]);
+		close(said[i]);
+	}
+}
+
 /* Whoever closes the terminal gets what was recorded. */
 TEST_F(recorder_ends, hangup)
 {
