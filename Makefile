@@ -114,4 +114,4 @@ clean:
 	@scripts/clean
 
 clean-cache:
-	@rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/perf-overwrite"
+	@scripts/clean -c

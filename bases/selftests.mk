@@ -113,8 +113,8 @@ ARCH_SKIPS += endurance:* \
 	trigger_life:trigger_filtered.*
 endif
 
-# The kernel's own tests have 30 seconds for each case, which that kernel may take longer for.
-ifeq ($(CONFIG),kmsan)
+# The kernel's own tests have 30 seconds for each case, which slow kernels may take longer for on a busy machine.
+ifneq ($(filter debug fail kasan kcsan kmsan rt,$(CONFIG)),)
 POST_RACES = sigtrap_threads:sigtrap_threads.signal_stress*
 endif
 

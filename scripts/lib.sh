@@ -7,7 +7,8 @@ set -eu
 
 # A kernel build must not see the options of the make or of the shell that called us.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O KBUILD_OUTPUT KBUILD_KCONFIG CROSS_COMPILE LLVM KCFLAGS KAFLAGS
-unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE CDPATH
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_EXTERNAL_DIFF GIT_DIFF_OPTS GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS
+unset CDPATH
 export LC_ALL=C
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd -P)
@@ -408,6 +409,35 @@ plain_git()
 repo_git()
 {
 	plain_git --git-dir="$REPO" "$@"
+}
+
+# unsaved EDIT: whether a folder of scripts/edit has what scripts/save hasn't written, or its commits can't be read.
+unsaved()
+{
+	[ -e "$1/saved" ] && [ -d "$1/linux" ] || return 1
+	[ "$(plain_git -C "$1/linux" rev-parse -q --verify HEAD 2> /dev/null)" != "$(cat "$1/saved")" ] ||
+		[ -n "$(plain_git -C "$1/linux" status --porcelain --untracked-files=no)" ] ||
+		[ -n "$(plain_git -C "$1/linux" ls-files -o)" ]
+}
+
+# refuse_unsaved EDIT...
+refuse_unsaved()
+{
+	for edit; do
+		! unsaved "$edit" ||
+			die "$edit/linux has changes that weren't saved: save them (make save), or remove $edit"
+	done
+}
+
+# refuse_unsaved_of REPO: for its work trees in whichever clone, as it has their commits.
+refuse_unsaved_of()
+{
+	edits=$(plain_git --git-dir="$1" worktree list --porcelain | sed -n 's|^worktree \(.*\)/linux$|\1|p')
+	while read -r edit; do
+		refuse_unsaved "$edit"
+	done <<-END
+		$edits
+	END
 }
 
 # commit_as_series: have git commit by one name and at one time, so that the same input makes the same commits.
