@@ -993,13 +993,15 @@ static void perf_trigger_free_work(struct work_struct *work)
 	queue_rcu_work(perf_trigger_free_wq, &set->free_work);
 }
 
-/* perf_trigger_join() of @rb, to which @event writes and the caller holds a reference. */
+/* perf_trigger_join() of @rb, to which @event writes, and which the caller holds. */
 static int perf_trigger_join_buffer(struct perf_trigger_set *set, struct perf_event *event,
 				    struct perf_buffer *rb)
 {
 	struct perf_trigger_member *m, *other;
 	unsigned int nr_on_cpu = 0;
 	int ret = 0;
+
+	lockdep_assert_held(&set->mutex);
 
 	if (!rb->nr_pages)
 		return -ENOBUFS;
@@ -1019,10 +1021,6 @@ static int perf_trigger_join_buffer(struct perf_trigger_set *set, struct perf_ev
 	if (m->cpu < 0 || m->cpu >= nr_cpu_ids)
 		m->cpu = -1;
 
-	if (mutex_lock_killable(&set->mutex)) {
-		kfree(m);
-		return -EINTR;
-	}
 	if (m->cpu >= 0)
 		for (other = set->on_cpu[m->cpu]; other; other = other->next_on_cpu)
 			nr_on_cpu++;
@@ -1053,7 +1051,6 @@ static int perf_trigger_join_buffer(struct perf_trigger_set *set, struct perf_ev
 		m = NULL;
 	}
 	spin_unlock(&perf_trigger_lock);
-	perf_trigger_unlock(set);
 	kfree(m);
 
 	return ret;
@@ -1064,23 +1061,30 @@ static int perf_trigger_join_buffer(struct perf_trigger_set *set, struct perf_ev
  * @set: that was never armed
  * @event: that writes to the buffer
  *
- * Context: process; sleeps. Takes the event's mmap_mutex.
+ * Context: process; sleeps. Takes the set's mutex, then the event's mmap_mutex.
  *
  * Return: 0 or an error, see perf_trigger_ioctl().
  */
 int perf_trigger_join(struct perf_trigger_set *set, struct perf_event *event)
 {
 	struct perf_buffer *rb;
-	int ret;
+	int ret = -ENXIO;
 
+	/*
+	 * Before there is a reference: who holds the mutex may wait for a page of its reader's,
+	 * and what goes with the last mapping would stay for as long, charged to nobody.
+	 */
+	if (mutex_lock_killable(&set->mutex))
+		return -EINTR;
 	/* An mmap() under way may yet fail, and doesn't know that we have its buffer. */
 	mutex_lock(&event->mmap_mutex);
 	rb = ring_buffer_get(event);
 	mutex_unlock(&event->mmap_mutex);
-	if (!rb)
-		return -ENXIO;
-	ret = perf_trigger_join_buffer(set, event, rb);
-	ring_buffer_put(rb);
+	if (rb) {
+		ret = perf_trigger_join_buffer(set, event, rb);
+		ring_buffer_put(rb);
+	}
+	perf_trigger_unlock(set);
 
 	return ret;
 }

@@ -1757,44 +1757,86 @@ static int trigger_test_joiner(void *arg)
 	return 0;
 }
 
-/* A buffer whose mmap() is under way, and fails, doesn't join: it would stay, unaccounted. */
-static void test_join_waits_for_mmap(struct kunit *test)
+/*
+ * Have a thread call JOIN for the second buffer and another set, with @mutex held by us. Return
+ * the thread when it has either ended, or is asleep where it waits for the mutex; or NULL.
+ */
+static struct task_struct *trigger_test_join(struct kunit *test, struct trigger_test_call *j,
+					     struct mutex *mutex)
+{
+	struct task_struct *task;
+	bool held_up;
+
+	init_completion(&j->done);
+	mutex_lock(mutex);
+	task = kthread_run(trigger_test_joiner, j, "trigger_join");
+	if (IS_ERR(task)) {
+		mutex_unlock(mutex);
+		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
+		return NULL;
+	}
+	get_task_struct(task);
+	held_up = TRIGGER_TEST_WAIT(completion_done(&j->done) ||
+				    READ_ONCE(task->__state) & TASK_UNINTERRUPTIBLE);
+	KUNIT_EXPECT_TRUE(test, held_up);
+
+	return task;
+}
+
+static struct trigger_test_call *trigger_test_joining(struct kunit *test)
 {
 	struct trigger_test *t = trigger_test_set(test, trigger_at_once, true);
 	struct trigger_test_call *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
-	struct task_struct *task;
-	bool held_up;
 
 	KUNIT_ASSERT_NOT_NULL(test, j);
 	perf_trigger_leave(t->rb[1]);
 	t->rb[1]->trigger_left = false;
 	t->other = perf_trigger_alloc(&trigger_at_once, local_clock);
 	KUNIT_ASSERT_NOT_NULL(test, t->other);
-
 	j->t = t;
-	init_completion(&j->done);
-	mutex_lock(&t->event[1].mmap_mutex);
-	task = kthread_run(trigger_test_joiner, j, "trigger_join");
-	if (IS_ERR(task)) {
+
+	return j;
+}
+
+/* A buffer whose mmap() is under way, and fails, doesn't join: it would stay, unaccounted. */
+static void test_join_waits_for_mmap(struct kunit *test)
+{
+	struct trigger_test_call *j = trigger_test_joining(test);
+	struct trigger_test *t = j->t;
+	struct task_struct *task;
+
+	task = trigger_test_join(test, j, &t->event[1].mmap_mutex);
+	if (task) {
+		rcu_assign_pointer(t->event[1].rb, NULL);
 		mutex_unlock(&t->event[1].mmap_mutex);
-		perf_trigger_free(t->other);
-		KUNIT_FAIL(test, "error %ld", PTR_ERR(task));
-		return;
+		wait_for_completion(&j->done);
+		put_task_struct(task);
+		KUNIT_EXPECT_EQ(test, j->ret, -ENXIO);
 	}
-	get_task_struct(task);
-	/* It has either ended, or is asleep where it waits for the mutex. */
-	held_up = TRIGGER_TEST_WAIT(completion_done(&j->done) ||
-				    READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE);
-	rcu_assign_pointer(t->event[1].rb, NULL);
-	mutex_unlock(&t->event[1].mmap_mutex);
-	wait_for_completion(&j->done);
-	put_task_struct(task);
 	perf_trigger_leave(t->rb[1]);
 	perf_trigger_free(t->other);
-
-	KUNIT_EXPECT_TRUE(test, held_up);
-	KUNIT_EXPECT_EQ(test, j->ret, -ENXIO);
 	KUNIT_EXPECT_EQ(test, refcount_read(&t->rb[1]->refcount), 1);
+}
+
+/* Nor does it stay because JOIN waits for the set's mutex, which a read() may have for long. */
+static void test_join_waits_without_buffer(struct kunit *test)
+{
+	struct trigger_test_call *j = trigger_test_joining(test);
+	struct trigger_test *t = j->t;
+	struct task_struct *task;
+
+	task = trigger_test_join(test, j, &t->other->mutex);
+	if (task) {
+		KUNIT_EXPECT_FALSE(test, completion_done(&j->done));
+		KUNIT_EXPECT_EQ(test, refcount_read(&t->rb[1]->refcount), 1);
+		mutex_unlock(&t->other->mutex);
+		wait_for_completion(&j->done);
+		put_task_struct(task);
+		KUNIT_EXPECT_EQ(test, j->ret, 0);
+		KUNIT_EXPECT_EQ(test, refcount_read(&t->rb[1]->refcount), 2);
+	}
+	perf_trigger_leave(t->rb[1]);
+	perf_trigger_free(t->other);
 }
 
 static struct kunit_case trigger_test_cases[] = {
@@ -1827,6 +1869,7 @@ static struct kunit_case trigger_test_cases[] = {
 	KUNIT_CASE(test_hold_off),
 	KUNIT_CASE(test_clock_is_set),
 	KUNIT_CASE(test_join_waits_for_mmap),
+	KUNIT_CASE(test_join_waits_without_buffer),
 	KUNIT_CASE(test_errors),
 	{}
 };
