@@ -186,6 +186,26 @@ static inline bool is_alive(pid_t pid)
 	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid;
 }
 
+/* As /proc shows it: S sleeps, D sleeps where only a fatal signal ends it, if any does. */
+static inline char task_state(pid_t pid)
+{
+	char path[64], line[512], *name_end;
+	char state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fgets(line, sizeof(line), file)) {
+		name_end = strrchr(line, ')');
+		if (name_end && name_end[1] == ' ')
+			state = name_end[2];
+	}
+	fclose(file);
+	return state;
+}
+
 /* The name of record number @seq: 5 to 13 digits. */
 static inline void make_name(char name[NAME_SIZE], unsigned int seq)
 {

@@ -327,27 +327,38 @@ TEST_F(overwrite_wakeup, poll)
 	}
 }
 
+struct sleeper {
+	int	fd;
+	pid_t	tid;
+};
+
 static void *wait_for_data(void *argument)
 {
-	struct pollfd poll_fd = { .fd = *(int *)argument, .events = POLLIN };
+	struct sleeper *sleeper = argument;
+	struct pollfd poll_fd = { .fd = sleeper->fd, .events = POLLIN };
 
+	__atomic_store_n(&sleeper->tid, syscall(__NR_gettid), __ATOMIC_RELEASE);
 	return (void *)(long)poll(&poll_fd, 1, -1);
 }
 
 /* Who sleeps is woken. */
 TEST_F(overwrite_wakeup, sleeper)
 {
-	pthread_t sleeper;
+	struct sleeper sleeper = { };
+	pthread_t thread;
 	void *result;
 
 	self->fd = open_with_watermark(_metadata, &self->ow, variant->backward,
 				       variant->writable, 1024);
 	if (self->fd < 0)
 		return;
-	ASSERT_EQ(0, pthread_create(&sleeper, NULL, wait_for_data, &self->fd));
-	usleep(20000);
+	sleeper.fd = self->fd;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_data, &sleeper));
+	while (!__atomic_load_n(&sleeper.tid, __ATOMIC_ACQUIRE) ||
+	       task_state(sleeper.tid) != 'S')
+		usleep(1000);
 	ASSERT_LT(1024, write_names(0, 60, 0));
-	ASSERT_EQ(0, pthread_join(sleeper, &result));
+	ASSERT_EQ(0, pthread_join(thread, &result));
 	ASSERT_EQ(1, (long)result);
 }
 

@@ -201,26 +201,6 @@ TEST_F(trigger_errors, bad_addresses)
 	EXPECT_EQ(perf_overwrite_head(&self->mine.ow), buffer.head);
 }
 
-/* As /proc shows it: S sleeps, D sleeps where only a fatal signal ends it, if any does. */
-static char task_state(pid_t pid)
-{
-	char path[64], line[512], *name_end;
-	char state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fgets(line, sizeof(line), file)) {
-		name_end = strrchr(line, ')');
-		if (name_end && name_end[1] == ' ')
-			state = name_end[2];
-	}
-	fclose(file);
-	return state;
-}
-
 /* How often the handler ran, for the process that sends the signals, too. */
 static volatile int *signals;
 
