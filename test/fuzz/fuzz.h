@@ -52,7 +52,7 @@
 	count(SAMPLES, "samples whose contents have their size")	\
 	count(READS, "reads of values, sizes compared")		\
 	count(REPORTS, "buffers compared with a set's report")	\
-	count(PINNED, "processes that left no page pinned")	\
+	count(PINNED, "processes that had pages pinned, and none in the end") \
 	count(HOTPLUGS, "CPUs that went or came")		\
 	count(DIRECTED, "events opened into another's buffer")	\
 	count(WRITABLE, "mappings made writable")		\
