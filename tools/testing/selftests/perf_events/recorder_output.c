@@ -281,18 +281,25 @@ TEST_F(recorder_output, of_tasks)
 	}
 }
 
-/* Page faults of this task while the recorder records; then the signal. */
-static void fault_and_kill(struct __test_metadata *_metadata, pid_t recorder, int errors,
-			   int signal)
+/* Returns 0 after some page faults of this task. */
+static int fault(void)
 {
 	const size_t size = 16 * sysconf(_SC_PAGESIZE);
 	char *area;
 
-	wait_for_recorder(_metadata, errors);
 	area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, area);
+	if (area == MAP_FAILED)
+		return -1;
 	memset(area, 1, size);
-	ASSERT_EQ(0, munmap(area, size));
+	return munmap(area, size);
+}
+
+/* Page faults of this task while the recorder records; then the signal. */
+static void fault_and_kill(struct __test_metadata *_metadata, pid_t recorder, int errors,
+			   int signal)
+{
+	wait_for_recorder(_metadata, errors);
+	ASSERT_EQ(0, fault());
 	ASSERT_EQ(0, kill(recorder, signal));
 }
 
@@ -400,17 +407,10 @@ TEST_F(recorder_ends, command_told)
 /* Faults once it is told to, and says so. */
 static void fault_when_told(int told, int says)
 {
-	const size_t size = 16 * sysconf(_SC_PAGESIZE);
-	char byte, *area;
+	char byte;
 
-	if (read(told, &byte, 1) != 1)
+	if (read(told, &byte, 1) != 1 || fault() || write(says, &byte, 1) != 1)
 		_exit(1);
-	area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED)
-		_exit(2);
-	memset(area, 1, size);
-	if (write(says, &byte, 1) != 1)
-		_exit(3);
 	for (;;)
 		pause();
 }
