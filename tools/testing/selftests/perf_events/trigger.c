@@ -754,20 +754,37 @@ TEST_F(trigger, unprivileged)
 	EXPECT_EQ(0, WEXITSTATUS(status));
 }
 
+/* An event for each set to be its trigger. False if the test is to be skipped. */
+static bool open_triggers(struct __test_metadata *_metadata, int *events)
+{
+	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
+
+	for (int i = 0; i < SETS; i++) {
+		events[i] = open_event(_metadata, &faults, 0, -1);
+		if (events[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static void close_triggers(struct __test_metadata *_metadata, const int *events)
+{
+	for (int i = 0; i < SETS; i++)
+		ASSERT_EQ(0, close(events[i]));
+}
+
 /*
  * A process that was given sets by another one closes them without waiting: it goes to
  * sleep less often than once for each.
  */
 TEST(closed_by_another)
 {
-	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
 	int status, ready[2], events[SETS], sets[SETS];
 	pid_t pid;
 
+	if (!open_triggers(_metadata, events))
+		return;
 	for (int i = 0; i < SETS; i++) {
-		events[i] = open_event(_metadata, &faults, 0, -1);
-		if (events[i] < 0)
-			return;
 		sets[i] = open_set(_metadata, events[i], at_once());
 		if (sets[i] < 0)
 			return;
@@ -796,27 +813,7 @@ TEST(closed_by_another)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
-	for (int i = 0; i < SETS; i++)
-		ASSERT_EQ(0, close(events[i]));
-}
-
-/* An event for each set to be its trigger. False if the test is to be skipped. */
-static bool open_triggers(struct __test_metadata *_metadata, int *events)
-{
-	struct perf_event_attr faults = FAULT_EVENT(PERF_SAMPLE_ADDR);
-
-	for (int i = 0; i < SETS; i++) {
-		events[i] = open_event(_metadata, &faults, 0, -1);
-		if (events[i] < 0)
-			return false;
-	}
-	return true;
-}
-
-static void close_triggers(struct __test_metadata *_metadata, const int *events)
-{
-	for (int i = 0; i < SETS; i++)
-		ASSERT_EQ(0, close(events[i]));
+	close_triggers(_metadata, events);
 }
 
 /*
