@@ -66,7 +66,7 @@ FIXTURE_VARIANT_ADD(recorder_input, longer_than_an_hour)
 
 FIXTURE_VARIANT_ADD(recorder_input, held_off_for_more_than_buffer)
 {
-	.arguments = { "--trigger", "page-faults", "--hold-off", "1M" },
+	.arguments = { "--trigger", "page-faults", "--hold-off", "64M" },
 	.said = "larger -m",
 };
 
