@@ -269,6 +269,10 @@ static void test_pause_waits_for_writer(struct kunit *test)
 		held = rb_test_hold_as(test, t, p, cpu);
 
 		wake_up_process(pauser);
+		/* On a busy machine it doesn't run at once. */
+		while (!READ_ONCE(t->rb->paused) && !READ_ONCE(t->returned) &&
+		       !READ_ONCE(t->ended))
+			rb_test_sleep(1);
 		rb_test_sleep(50);
 		/* It is on its way, and not there. */
 		early = READ_ONCE(t->returned);
