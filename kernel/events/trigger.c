@@ -154,7 +154,7 @@ static void __rb_resume(struct perf_buffer *rb, int reasons)
 {
 	int old;
 
-	/* Q of ring_buffer.c: what the reader has read was read before anything is written. */
+	/* Q: what the reader has read was read before anything is written. */
 	smp_mb();
 	old = rb_change_paused(rb, reasons, 0);
 	/* A trigger that fires from here on has yet to ask. */

@@ -21,6 +21,7 @@
  *	perf_overwrite_set_read(&set, &cut);
  *	perf_overwrite_window_begin(&window, &cut, 0);
  *	for each buffer:
+ *		memset(&span, 0, sizeof(span));
  *		perf_overwrite_begin(&walk, &ow);
  *		while ((record = perf_overwrite_next_until(&walk, space, &span, &cut, time_of)))
  *			use(record);
@@ -570,7 +571,10 @@ static inline int perf_overwrite_set_read(struct perf_overwrite_set *set,
 	return 0;
 }
 
-/* The buffers run on, unless they were paused otherwise. */
+/*
+ * The buffers run on. On kernels with triggers those don't that the program has paused by
+ * itself.
+ */
 static inline void perf_overwrite_set_close(struct perf_overwrite_set *set)
 {
 	if (set->fd >= 0)
