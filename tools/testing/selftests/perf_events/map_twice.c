@@ -2,7 +2,7 @@
 /*
  * A user may lock kernel.perf_event_mlock_kb of perf buffers for each CPU that is
  * online. A buffer that is mapped twice counts once, and gives back as many pages. Who
- * maps its AUX area has to have it mapped.
+ * maps its AUX area has to have it mapped. Whoever unmaps it last gives its pages back.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -114,6 +114,55 @@ TEST_F(map_twice, gives_back_what_it_took)
 		}
 		for (int i = 0; i < 2; i++)
 			ASSERT_EQ(0, perf_overwrite_unmap(&ows[i]));
+		ASSERT_EQ(0, close(fd));
+	}
+	EXPECT_EQ(self->limit, map_many(_metadata, self->pages, 1));
+}
+
+/*
+ * Two processes unmap an event at the same time, or one maps it while the other unmaps
+ * it. The pages are given back in any case, and a new buffer's first page is filled in.
+ */
+#define MEETINGS	400
+
+TEST_F(map_twice, unmapped_by_two)
+{
+	int go[2], done[2], status;
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
+	for (long i = 0; i < MEETINGS; i++) {
+		bool both_have_it = i % 2;
+		struct perf_overwrite ow, mine;
+		int fd = open_name_event(_metadata);
+
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, perf_overwrite_map(&ow, fd, self->pages, true));
+		pid = fork_tied();
+		if (!pid) {
+			if ((both_have_it && perf_overwrite_map(&mine, fd, self->pages, true)) ||
+			    write(done[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+				_exit(1);
+			if (!both_have_it) {
+				if (perf_overwrite_map(&mine, fd, self->pages, true))
+					_exit(2);
+				/* The event is enabled since it was opened. */
+				if (!mine.meta->time_enabled)
+					_exit(3);
+			}
+			perf_overwrite_unmap(&mine);
+			_exit(0);
+		}
+		ASSERT_LT(0, pid);
+		ASSERT_EQ(1, read(done[0], &byte, 1));
+		ASSERT_EQ(1, write(go[1], "", 1));
+		ASSERT_EQ(0, perf_overwrite_unmap(&ow));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_EQ(0, status) {
+			TH_LOG("round %ld: exit status %d", i, WEXITSTATUS(status));
+		}
 		ASSERT_EQ(0, close(fd));
 	}
 	EXPECT_EQ(self->limit, map_many(_metadata, self->pages, 1));
