@@ -3,7 +3,7 @@
 # The self-tests that don't pass, as <program>:<case>; * stands for anything. `make check` holds each tree
 # to its lists both ways: all cases that they match must end so, all others must pass, and each pattern
 # must match something. What a base adds, its base.mk says: BASE_SKIPS on all trees, BASE_FAILS without the
-# fixes.
+# fixes, BASE_RACES without the topic mapping.
 
 # The guest has no PMU, neither for hardware events nor for AUX areas: the same on all trees.
 NO_PMU_FAILS = remove_on_exec:*
@@ -176,7 +176,8 @@ STOCK_FAILS = $(NO_PMU_FAILS) \
 	software_samples:* \
 	user_page:*.not_of_a_redirected_event
 STOCK_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
-STOCK_RACES = $(UNFROZEN_RACES) \
+STOCK_RACES = $(BASE_RACES) \
+	$(UNFROZEN_RACES) \
 	$(UNOWNED_RACES) \
 	$(subst forward,backward,$(UNOWNED_RACES))
 STOCK_COMPLAINS = $(UNFIXED_COMPLAINS)
@@ -187,7 +188,8 @@ FIXES_FAILS = $(NO_PMU_FAILS) \
 	$(UNFROZEN_FAILS) \
 	record_too_large:record_too_large.*_readonly_*
 FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
-FIXES_RACES = $(UNFROZEN_RACES)
+FIXES_RACES = $(BASE_RACES) \
+	$(UNFROZEN_RACES)
 
 # Of what the topic pause brings, what it needs the topic time-order for. Those before it are as FIXES says, all others
 # as POST.
@@ -196,7 +198,7 @@ TOPIC_pause_FAILS = pause_state:*backward_*.lost_comes_before \
 
 CORE_FAILS = $(FIXES_FAILS)
 CORE_SKIPS = $(FIXES_SKIPS)
-CORE_RACES = $(FIXES_RACES)
+CORE_RACES = $(UNFROZEN_RACES)
 
 # Without the support, whatever writes backward or pauses.
 PRE_FAILS = $(NO_PMU_FAILS) \
@@ -249,4 +251,5 @@ PRE_FAILS = $(NO_PMU_FAILS) \
 	write_direction:*backward*
 PRE_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(BASE_SKIPS)
 PRE_COMPLAINS = $(UNFIXED_COMPLAINS)
-PRE_RACES = $(UNOWNED_RACES)
+PRE_RACES = $(BASE_RACES) \
+	$(UNOWNED_RACES)

@@ -24,6 +24,9 @@ BASE_FAILS = read_inherit_stat:read_on_exec.all_at_once \
 	read_inherit_stat:read_on_exec.never_there \
 	read_inherit_stat:read_on_exec.storm
 
+# Pages that stay charged, if two tasks meet.
+BASE_RACES = map_twice:map_twice.unmapped_by_two
+
 # A fix that builds on one before it: it calls a function of one-cpu-at-a-time.
 NOT_ALONE = refuse-oversized-samples
 
