@@ -382,23 +382,27 @@ TEST_F(recorder_ends, disk_full)
 /* Then the command is told to end, too, and may clean up. */
 TEST_F(recorder_ends, command_told)
 {
-	int pipes[2];
+	int pipes[2], output[2];
 	char byte;
 
 	ASSERT_EQ(0, pipe(pipes));
+	ASSERT_EQ(0, pipe2(output, O_CLOEXEC));
 	self->recorder = fork_tied();
 	if (!self->recorder) {
 		close(pipes[0]);
 		dup2(pipes[1], 3);
-		dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+		dup2(output[1], STDOUT_FILENO);
 		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 		execl(RECORDER, RECORDER, "--after", "100ms", "--repeat", "0", "page-faults",
 		      "--", "sh", "-c", COMMAND_TOLD, NULL);
 		_exit(127);
 	}
 	close(pipes[1]);
+	close(output[1]);
 	ASSERT_LT(0, self->recorder);
 	EXPECT_EQ(1, read(pipes[0], &byte, 1));
+	/* From here on a report can't be written. */
+	close(output[0]);
 	EXPECT_EQ(1, read(pipes[0], &byte, 1));
 	check_end(_metadata, self, 1);
 	close(pipes[0]);
