@@ -188,8 +188,7 @@ FIXES_FAILS = $(NO_PMU_FAILS) \
 	$(UNFROZEN_FAILS) \
 	record_too_large:record_too_large.*_readonly_*
 FIXES_SKIPS = $(NO_PMU_SKIPS) $(NO_FAULTS_SKIPS) $(NO_CALLS_SKIPS) $(NO_TRIGGER_SKIPS) $(BASE_SKIPS)
-FIXES_RACES = $(BASE_RACES) \
-	$(UNFROZEN_RACES)
+FIXES_RACES = $(UNFROZEN_RACES)
 
 # Of what the topic pause brings, what it needs the topic time-order for. Those before it are as FIXES says, all others
 # as POST.
@@ -198,7 +197,7 @@ TOPIC_pause_FAILS = pause_state:*backward_*.lost_comes_before \
 
 CORE_FAILS = $(FIXES_FAILS)
 CORE_SKIPS = $(FIXES_SKIPS)
-CORE_RACES = $(UNFROZEN_RACES)
+CORE_RACES = $(FIXES_RACES)
 
 # Without the support, whatever writes backward or pauses.
 PRE_FAILS = $(NO_PMU_FAILS) \
