@@ -142,8 +142,9 @@ TEST_F(map_twice, unmapped_by_two)
 		ASSERT_EQ(0, pipe(done));
 		pid = fork_tied();
 		if (!pid) {
+			close(go[1]);
 			if ((both_have_it && perf_overwrite_map(&mine, fd, self->pages, true)) ||
-			    write(done[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+			    write(done[1], "", 1) != 1 || read(go[0], &byte, 1))
 				_exit(1);
 			if (!both_have_it) {
 				if (perf_overwrite_map(&mine, fd, self->pages, true))
@@ -156,18 +157,17 @@ TEST_F(map_twice, unmapped_by_two)
 			_exit(0);
 		}
 		ASSERT_LT(0, pid);
-		/* A child that has ended closes them: nobody waits for it. */
+		/* A child that has ended closes its end: nobody waits for it. */
 		close(go[0]);
 		close(done[1]);
-		if (read(done[0], &byte, 1) == 1) {
-			ASSERT_EQ(1, write(go[1], "", 1));
-		}
+		ASSERT_LE(0, read(done[0], &byte, 1));
+		/* The child sees the end of the file, and both go. */
+		close(go[1]);
 		ASSERT_EQ(0, perf_overwrite_unmap(&ow));
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		ASSERT_EQ(0, status) {
 			TH_LOG("round %ld: wait status %#x", i, status);
 		}
-		close(go[1]);
 		close(done[0]);
 		ASSERT_EQ(0, close(fd));
 	}
