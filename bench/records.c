@@ -14,7 +14,7 @@
 #define BP_SP_IP	(7ull << 6)
 #define BUFFER	(512ul * 4096)
 
-enum { COMM = 1, BACKWARD = 2, WRITABLE = 4, PAUSED = 8 };
+enum { COMM = 1, BACKWARD = 2, WRITABLE = 4, PAUSED = 8, USER = 16 };
 
 static const struct row {
 	const char *name;
@@ -30,6 +30,8 @@ static const struct row {
 	{ "comm_backward_readonly", SAMPLE, COMM | BACKWARD },
 	{ "callchain_forward_readonly", SAMPLE | PERF_SAMPLE_CALLCHAIN, 0 },
 	{ "callchain_backward_readonly", SAMPLE | PERF_SAMPLE_CALLCHAIN, BACKWARD },
+	{ "callchain_user_forward_readonly", SAMPLE | PERF_SAMPLE_CALLCHAIN, USER },
+	{ "callchain_user_backward_readonly", SAMPLE | PERF_SAMPLE_CALLCHAIN, USER | BACKWARD },
 	{ "stack_forward_readonly", SAMPLE | STACK, 0 },
 	{ "stack_backward_readonly", SAMPLE | STACK, BACKWARD },
 	{ "paused_forward_readonly", SAMPLE, PAUSED },
@@ -56,6 +58,7 @@ static int open_row(const struct row *row, struct buffer *b)
 		.sample_period = 1,
 		.sample_type = row->sample_type,
 		.write_backward = !!(row->is & BACKWARD),
+		.exclude_callchain_kernel = !!(row->is & USER),
 		.disabled = 1,
 	};
 
