@@ -45,7 +45,8 @@ UNIT_SKIPS = perf_ring_buffer.test_nested_by_breakpoint* \
 	perf_trigger.test_added_to_another \
 	perf_trigger.test_depth_by_breakpoint* \
 	perf_trigger.test_newest_by_breakpoint* \
-	perf_trigger.test_redirected_by_breakpoint*
+	perf_trigger.test_redirected_by_breakpoint* \
+	perf_trigger.test_refused_by_breakpoint
 endif
 
 # Those that need registers of user space are for x86 and arm64.

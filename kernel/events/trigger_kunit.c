@@ -526,6 +526,64 @@ static void test_depth_by_breakpoint(struct kunit *test)
 	}
 }
 
+/* The depth is used up. */
+static void trigger_test_break_full(struct perf_event *bp, struct perf_sample_data *data,
+				    struct pt_regs *regs)
+{
+	struct trigger_test *t = bp->overflow_handler_context;
+
+	if (!kunit_breakpoint_counts(bp, &t->word) || t->hits++)
+		return;
+
+	t->fired = true;
+	trigger_test_sample(t, 1, 3);
+	trigger_test_sample(t, 1, 4);
+}
+
+/* A writer that was admitted loses its place to what nests in it, and isn't counted. */
+static void test_refused_by_breakpoint(struct kunit *test)
+{
+	const struct perf_trigger_attr depth = {
+		.depth_ns = PERF_TRIGGER_MAX_NS,
+		.depth_bytes = 2 * TRIGGER_TEST_SIZE,
+	};
+	struct perf_trigger_member *m;
+	struct perf_event *bp;
+	struct trigger_test *t;
+	unsigned long bytes;
+	int backward;
+
+	kunit_needs_breakpoint(test);
+
+	for (backward = 0; backward < 2; backward++) {
+		t = trigger_test_set(test, depth, backward);
+		rcu_assign_pointer(t->event[1].rb, t->rb[0]);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1000);
+		bytes = trigger_test_bytes(t, 0);
+
+		m = list_first_entry(&t->set->members, struct perf_trigger_member, entry);
+		t->hits = 0;
+		t->word = kunit_breakpoint_word(&m->records, sizeof(m->records));
+		t->fired = false;
+		bp = kunit_breakpoint(test, &m->records, sizeof(m->records), false,
+				      trigger_test_break_full, t);
+		trigger_test_sample(t, 1, 2);
+		perf_event_release_kernel(bp);
+
+		KUNIT_ASSERT_TRUE(test, t->fired);
+		KUNIT_EXPECT_TRUE(test, t->rb[0]->paused & RB_PAUSED_TRIGGER);
+		KUNIT_EXPECT_EQ(test, trigger_test_bytes(t, 0) - bytes, depth.depth_bytes);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 0), 4);
+		KUNIT_EXPECT_EQ(test, trigger_test_newest(t, 0, 1), 3);
+		KUNIT_EXPECT_EQ(test, local_read(&m->records), 2);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb[0]->lost), 1);
+		KUNIT_EXPECT_EQ(test, t->rb[0]->nest, 0);
+
+		rcu_assign_pointer(t->event[1].rb, t->rb[1]);
+	}
+}
+
 /* The first event's output is directed elsewhere, and maybe its buffer paused. */
 static void trigger_test_break_redirect(struct perf_event *bp,
 					struct perf_sample_data *data,
@@ -790,6 +848,35 @@ static void test_depth_in_bytes(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, local_read(&m->records), p->records);
 			KUNIT_EXPECT_EQ(test, m->bytes, p->records * TRIGGER_TEST_SIZE);
 		}
+	}
+}
+
+/* The depth is left to a record that the buffer then has no room for: it isn't counted. */
+static void test_too_large_isnt_counted(struct kunit *test)
+{
+	const struct perf_trigger_attr attr = { .depth_ns = PERF_TRIGGER_MAX_NS };
+	struct perf_output_handle handle;
+	struct perf_trigger_member *m;
+	struct perf_sample_data data;
+	struct trigger_test *t;
+	int backward, ret;
+
+	for (backward = 0; backward < 2; backward++) {
+		t = trigger_test_set(test, attr, backward);
+		trigger_test_arm(test, t);
+		trigger_test_sample(t, 0, 1);
+		irq_work_sync(&t->set->irq_work);
+		trigger_test_sample(t, 0, 2);
+
+		perf_sample_data_init(&data, 0, 0);
+		ret = perf_output_begin(&handle, &data, &t->event[0], 2 * PAGE_SIZE);
+		if (!ret)
+			perf_output_end(&handle);
+		KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
+
+		m = list_first_entry(&t->set->members, struct perf_trigger_member, entry);
+		KUNIT_EXPECT_EQ(test, local_read(&m->records), 1);
+		KUNIT_EXPECT_EQ(test, local_read(&t->rb[0]->lost), 1);
 	}
 }
 
@@ -1846,10 +1933,12 @@ static struct kunit_case trigger_test_cases[] = {
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE_PARAM(test_newest_by_breakpoint, trigger_break_gen_params),
 	KUNIT_CASE_PARAM(test_depth_by_breakpoint, trigger_break_gen_params),
+	KUNIT_CASE(test_refused_by_breakpoint),
 	KUNIT_CASE_PARAM(test_redirected_by_breakpoint, trigger_redirect_gen_params),
 	KUNIT_CASE(test_added_to_another),
 #endif
 	KUNIT_CASE_PARAM(test_depth_in_bytes, trigger_depth_gen_params),
+	KUNIT_CASE(test_too_large_isnt_counted),
 	KUNIT_CASE(test_depth_in_time),
 	KUNIT_CASE(test_fired_on_two_cpus),
 	KUNIT_CASE(test_pause_is_another),
