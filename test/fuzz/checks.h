@@ -69,7 +69,7 @@ static bool nobody_resumed(unsigned long number)
 static bool scribbled(const struct slot *s)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return s->scribble || *(volatile __u8 *)&s->ow.meta->__reserved[0];
+	return *(volatile __u8 *)&s->ow.meta->__reserved[0];
 }
 
 /* A violation, unless what was read may be somebody's random numbers. */

@@ -87,7 +87,7 @@ struct slot {
 	int			fd;
 	bool			foreign;	/* of the parent, which reads it */
 	bool			of_cpu;		/* of all tasks on a CPU */
-	bool			scribble;	/* its user page is written to at random */
+	bool			scribble;	/* step_walk() may write to its user page */
 	bool			mapped, writable;
 	bool			busy;		/* closing, mapping and reading exclude each other */
 	struct perf_event_attr	attr;
