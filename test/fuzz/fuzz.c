@@ -4,10 +4,11 @@
  *
  *	fuzz [-s seed] [-t seconds] [-e epoch]
  *
- * Each worker has two threads that share events, mappings and trigger sets. It forks, and ends after some
- * hundred steps. That is an epoch; then another worker takes its place. A step's random numbers follow
- * from the seed, the worker, the epoch, the thread and the number of the step, and from nothing else. -e
- * begins with another epoch than 0.
+ * Each worker has two threads that share events, mappings and trigger sets. It forks, executes
+ * itself now and then, and ends after some hundred steps. That is an epoch; then another worker
+ * takes its place. A step's random numbers follow from the seed, the worker, the epoch, the image
+ * (how often the worker has executed itself), the thread and the number of the step, and from
+ * nothing else. -e begins with another epoch than 0.
  *
  * What must hold of buffers is in checks.h. Beside that no call takes longer than two minutes, processes
  * leave no page pinned, users can lock as much memory in the end as they could before, and each call has
@@ -24,6 +25,8 @@
 #define MLOCK_KB	"64"
 /* The status of a program that exec() has started. */
 #define EXECUTED	17
+/* The descriptor of what is shared, for the next image. any_fd() has smaller ones. */
+#define SHARED_FD	100
 /* The workers' users, in turn. */
 static const uid_t users[] = { 0, 1001, 1002 };
 
@@ -44,11 +47,14 @@ static struct wild wilds[8];
 static bool wild_busy[ARRAY_SIZE(wilds)];
 static struct fuzz_set sets[SETS];
 static uint64_t seed, epoch;
-static int nr_cpus, programs[4], output_map = -1;
-static unsigned int tracepoints[16], nr_tracepoints;
+static unsigned int image;
+static int nr_cpus;
 static size_t page_size;
-/* What breakpoints are for. */
-static volatile long watched[4];
+/*
+ * What breakpoints are for. Not in the page in which the data end: exec() itself clears the rest of
+ * that one, and a SIGTRAP would find no handler yet.
+ */
+static volatile long watched[4] __attribute__((aligned(4096)));
 static unsigned char *memory;
 #define MEMORY_PAGES	64
 
@@ -172,9 +178,9 @@ static void random_event(struct random *r, struct perf_event_attr *attr)
 		/* Ten microseconds would leave a slow machine nothing else to do. */
 		if (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK)
 			attr->sample_period = 500000 + period * 10000;
-	} else if (kind < 8 && nr_tracepoints) {
+	} else if (kind < 8 && shared->nr_tracepoints) {
 		attr->type = PERF_TYPE_TRACEPOINT;
-		attr->config = tracepoints[which % nr_tracepoints];
+		attr->config = shared->tracepoints[which % shared->nr_tracepoints];
 	} else {
 		attr->type = PERF_TYPE_BREAKPOINT;
 		attr->bp_addr = (unsigned long)&watched[which % 3];
@@ -706,7 +712,7 @@ static bool step_filter(struct random *r)
 	return !ioctl(any_fd(r), PERF_EVENT_IOC_SET_FILTER, filters[below(r, ARRAY_SIZE(filters))]);
 }
 
-/* The one of programs[] that is for tracepoints. */
+/* The one of shared->programs[] that is for tracepoints. */
 #define TRACEPOINT_PROGRAM	2
 
 /*
@@ -717,14 +723,14 @@ static bool step_filter(struct random *r)
  */
 static bool step_bpf(struct random *r)
 {
-	unsigned int program = below(r, ARRAY_SIZE(programs));
+	unsigned int program = below(r, ARRAY_SIZE(shared->programs));
 	struct slot *s = any_slot(r);
 	bool done;
 
 	if (!slot_take(s))
 		return false;
 	done = !(s->of_cpu && program == TRACEPOINT_PROGRAM) &&
-	       !ioctl(s->fd, PERF_EVENT_IOC_SET_BPF, programs[program]);
+	       !ioctl(s->fd, PERF_EVENT_IOC_SET_BPF, shared->programs[program]);
 	slot_give(s);
 	return done;
 }
@@ -739,7 +745,7 @@ static bool step_bpf_map(struct random *r)
 	__u32 key = below(r, nr_cpus), fd = any_fd(r);
 	union bpf_attr attr = {};
 
-	attr.map_fd = output_map;
+	attr.map_fd = shared->output_map;
 	attr.key = (uintptr_t)&key;
 	attr.value = (uintptr_t)&fd;
 	return !bpf(one_in(r, 4) ? BPF_MAP_DELETE_ELEM : BPF_MAP_UPDATE_ELEM, &attr);
@@ -994,12 +1000,9 @@ static void wait_for_set(struct random *r)
 	close(set);
 }
 
-/* A descriptor's owner needn't be its opener. Mappings aren't inherited. */
-static void child(struct random *r, pid_t parent)
+/* Which events a child or the next image has. Neither has mappings. */
+static void find_slots(void)
 {
-	unsigned int user = below(r, ARRAY_SIZE(users));
-
-	in_child = true;
 	for (struct slot *s = slots; s < slots + SLOTS; s++) {
 		__u64 id = 0;
 
@@ -1011,8 +1014,18 @@ static void child(struct random *r, pid_t parent)
 			s->fd = -1;
 		s->busy = false;
 		s->mapped = false;
-		s->foreign = true;
 	}
+}
+
+/* A descriptor's owner needn't be its opener. */
+static void child(struct random *r, pid_t parent)
+{
+	unsigned int user = below(r, ARRAY_SIZE(users));
+
+	in_child = true;
+	find_slots();
+	for (struct slot *s = slots; s < slots + SLOTS; s++)
+		s->foreign = true;
 	for (int i = 0; i < SETS; i++)
 		if (fcntl(sets[i].fd, F_GETFD) < 0)
 			sets[i].fd = -1;
@@ -1043,7 +1056,7 @@ static bool is_fault(int signal)
 	       signal == SIGABRT;
 }
 
-static bool step_fork(struct random *r)
+static bool run_child(struct random *r)
 {
 	bool kills = one_in(r, 3);
 	unsigned int delay = below(r, 20000);
@@ -1051,8 +1064,6 @@ static bool step_fork(struct random *r)
 	pid_t pid, parent = getpid();
 	int status;
 
-	if (in_child)
-		return false;
 	pid = fork();
 	if (pid < 0)
 		return false;
@@ -1078,6 +1089,53 @@ static bool step_fork(struct random *r)
 		return false;
 	__atomic_store_n(&shared->resuming[worker_nr][thread_nr][1], false, __ATOMIC_SEQ_CST);
 	return true;
+}
+
+/* Read while there is a child, written by step_exec(). */
+static pthread_rwlock_t children = PTHREAD_RWLOCK_INITIALIZER;
+
+static bool step_fork(struct random *r)
+{
+	bool done;
+
+	if (in_child || pthread_rwlock_tryrdlock(&children))
+		return false;
+	done = run_child(r);
+	pthread_rwlock_unlock(&children);
+	return done;
+}
+
+/*
+ * The other thread ends wherever it is, all mappings go, and many events. Not while there is a
+ * child: it might resume a buffer, and the next image, which clears shared->resuming, wouldn't
+ * know.
+ */
+static bool step_exec(struct random *r)
+{
+	char worker[16], name[32], number[16];
+	char *const arguments[] = { "fuzz", "-w", worker, "-e", name, "-i", number, NULL };
+
+	if (in_child || !one_in(r, 2) || pthread_rwlock_trywrlock(&children))
+		return false;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *kept = &shared->slots[worker_nr][i];
+
+		*kept = (struct slot){ .fd = -1 };
+		if (!slot_take(&slots[i]))
+			continue;
+		*kept = slots[i];
+		kept->busy = false;
+		slot_give(&slots[i]);
+	}
+	snprintf(worker, sizeof(worker), "%d", worker_nr);
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)epoch);
+	snprintf(number, sizeof(number), "%u", image + 1);
+	/* Handlers are lost. What is ignored stays so. */
+	signal(SIGIO, SIG_IGN);
+	execv("/proc/self/exe", arguments);
+	signal(SIGIO, ignore);
+	pthread_rwlock_unlock(&children);
+	return false;
 }
 
 static bool write_file(const char *path, const char *text)
@@ -1147,6 +1205,7 @@ static const struct step {
 	{ "read a set",		step_set_read,	8 },
 	{ "close a set",	step_set_close,	2 },
 	{ "fork",		step_fork,	4 },
+	{ "exec",		step_exec,	1 },
 	{ "perf_event_paranoid", step_paranoid,	1 },
 };
 
@@ -1192,11 +1251,12 @@ static void *thread(void *argument)
 
 	thread_nr = (long)argument;
 	shared->progress[worker_nr][thread_nr].epoch = epoch;
+	shared->progress[worker_nr][thread_nr].image = image;
 	if (!thread_nr)
 		home_task = gettid();
 	pthread_barrier_wait(&home_known);
-	r = random_of(seed, worker_nr, epoch, thread_nr);
-	run_steps(&r, STEPS);
+	r = random_of(seed, worker_nr, epoch, thread_nr + THREADS * image);
+	run_steps(&r, image ? STEPS / 2 : STEPS);
 	return NULL;
 }
 
@@ -1211,6 +1271,28 @@ static unsigned long pinned_kb(void)
 	if (file)
 		fclose(file);
 	return pinned;
+}
+
+/* Goes on with what step_exec() has left. */
+static void after_exec(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(all_steps); i++)
+		if (all_steps[i].run == step_exec)
+			__atomic_fetch_add(&shared->done[i], 1, __ATOMIC_RELAXED);
+	/* Nobody else of this worker is left. */
+	memset(shared->resuming[worker_nr], 0, sizeof(shared->resuming[worker_nr]));
+	for (int t = 0; t < THREADS; t++)
+		__atomic_store_n(&shared->progress[worker_nr][t].since, 0, __ATOMIC_RELEASE);
+	memcpy(slots, shared->slots[worker_nr], sizeof(slots));
+	for (struct slot *s = slots; s < slots + SLOTS; s++)
+		count(COUNT_TORN, s->mapped);
+	find_slots();
+	for (struct slot *s = slots; s < slots + SLOTS; s++) {
+		if (s->fd < 0)
+			continue;
+		count(COUNT_KEPT, 1);
+		remember(s->id, &s->attr);
+	}
 }
 
 static void worker(uid_t user)
@@ -1230,6 +1312,8 @@ static void worker(uid_t user)
 		slots[i].fd = -1;
 	for (int i = 0; i < SETS; i++)
 		sets[i].fd = -1;
+	if (image)
+		after_exec();
 	/* Half of the users' processes have nothing but perf's own allowance. */
 	if (one_in(&r, 2))
 		setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ 0, 0 });
@@ -1430,9 +1514,9 @@ static void find_tracepoints(void)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", names[i]);
-		tracepoints[nr_tracepoints] = number_of(path);
-		if (tracepoints[nr_tracepoints])
-			nr_tracepoints++;
+		shared->tracepoints[shared->nr_tracepoints] = number_of(path);
+		if (shared->tracepoints[shared->nr_tracepoints])
+			shared->nr_tracepoints++;
 	}
 }
 
@@ -1455,6 +1539,8 @@ static int load(enum bpf_prog_type type, const struct bpf_insn *insns, unsigned 
 	fd = bpf(BPF_PROG_LOAD, &attr);
 	if (fd < 0)
 		die("can't load a BPF program: %s", log);
+	/* For the next image. */
+	fcntl(fd, F_SETFD, 0);
 	return fd;
 }
 
@@ -1486,14 +1572,16 @@ static void load_programs(void)
 	attr.map_type = BPF_MAP_TYPE_PERF_EVENT_ARRAY;
 	attr.key_size = attr.value_size = 4;
 	attr.max_entries = 64;
-	output_map = bpf(BPF_MAP_CREATE, &attr);
-	if (output_map < 0)
+	shared->output_map = bpf(BPF_MAP_CREATE, &attr);
+	if (shared->output_map < 0)
 		die("can't make a BPF map");
-	output[2].imm = output_map;
-	programs[0] = load(BPF_PROG_TYPE_PERF_EVENT, drop, ARRAY_SIZE(drop));
-	programs[1] = load(BPF_PROG_TYPE_PERF_EVENT, sometimes, ARRAY_SIZE(sometimes));
-	programs[TRACEPOINT_PROGRAM] = load(BPF_PROG_TYPE_TRACEPOINT, output, ARRAY_SIZE(output));
-	programs[3] = load(BPF_PROG_TYPE_PERF_EVENT, output, ARRAY_SIZE(output));
+	fcntl(shared->output_map, F_SETFD, 0);
+	output[2].imm = shared->output_map;
+	shared->programs[0] = load(BPF_PROG_TYPE_PERF_EVENT, drop, ARRAY_SIZE(drop));
+	shared->programs[1] = load(BPF_PROG_TYPE_PERF_EVENT, sometimes, ARRAY_SIZE(sometimes));
+	shared->programs[TRACEPOINT_PROGRAM] =
+		load(BPF_PROG_TYPE_TRACEPOINT, output, ARRAY_SIZE(output));
+	shared->programs[3] = load(BPF_PROG_TYPE_PERF_EVENT, output, ARRAY_SIZE(output));
 }
 
 /* What a thread that hangs is at, in the kernel. */
@@ -1519,9 +1607,10 @@ static bool watch(void)
 
 			if (!since || since > now || now - since < HANG_NS)
 				continue;
-			printf("FAIL seed %llu, worker %d, thread %d, epoch %llu, step %llu: %s doesn't return for %llu s\n",
+			printf("FAIL seed %llu, worker %d, thread %d, epoch %llu, image %u, step %llu: "
+			       "%s doesn't return for %llu s\n",
 			       (unsigned long long)seed, w, t, (unsigned long long)p->epoch,
-			       (unsigned long long)p->step, p->op,
+			       p->image, (unsigned long long)p->step, p->op,
 			       (unsigned long long)((now - since) / 1000000000));
 			show_stacks(p->pid);
 			shared->failed = true;
@@ -1661,13 +1750,29 @@ static int executed(void)
 {
 	struct random r = { getpid() };
 
-	memory = mmap(NULL, MEMORY_PAGES * sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+	memory = mmap(NULL, MEMORY_PAGES * page_size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	page_size = sysconf(_SC_PAGESIZE);
 	signal(SIGTRAP, ignore);
 	signal(SIGIO, ignore);
 	work(&r);
 	return EXECUTED;
+}
+
+/* A file, as an image doesn't keep mappings of its predecessor's. */
+static void make_shared(void)
+{
+	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)) || dup2(fd, SHARED_FD) < 0)
+		die("there is no file to share");
+	close(fd);
+}
+
+static void map_shared(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED_FD, 0);
+	if (shared == MAP_FAILED)
+		die("mmap");
 }
 
 int main(int argc, char **argv)
@@ -1679,8 +1784,10 @@ int main(int argc, char **argv)
 	int option;
 	bool good;
 
+	page_size = sysconf(_SC_PAGESIZE);
+	nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	seed = now_ns() ^ getpid();
-	while ((option = getopt(argc, argv, "s:t:e:x")) != -1) {
+	while ((option = getopt(argc, argv, "s:t:e:xw:i:")) != -1) {
 		switch (option) {
 		case 's':
 			seed = strtoull(optarg, NULL, 0);
@@ -1693,15 +1800,24 @@ int main(int argc, char **argv)
 			break;
 		case 'x':
 			return executed();
+		case 'w':
+			worker_nr = strtoul(optarg, NULL, 0);
+			break;
+		case 'i':
+			image = strtoul(optarg, NULL, 0);
+			break;
 		default:
 			return 2;
 		}
 	}
-	page_size = sysconf(_SC_PAGESIZE);
-	nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		die("mmap");
+	if (image) {
+		map_shared();
+		seed = shared->seed;
+		epoch = first_epoch;
+		worker(getuid());
+	}
+	make_shared();
+	map_shared();
 	shared->seed = seed;
 	printf("seed %llu, %u seconds, %d CPUs\n", (unsigned long long)seed, seconds, nr_cpus);
 	fflush(stdout);

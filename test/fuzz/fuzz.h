@@ -56,7 +56,9 @@
 	count(HOTPLUGS, "CPUs that went or came")		\
 	count(DIRECTED, "events opened into another's buffer")	\
 	count(WRITABLE, "mappings made writable")		\
-	count(EXECUTED, "programs executed")
+	count(EXECUTED, "programs executed")				\
+	count(KEPT, "events that a worker kept when it executed itself") \
+	count(TORN, "mappings that it had then")
 
 #define COUNTER_ID(_name, _text)	COUNT_##_name,
 enum counter { COUNTERS(COUNTER_ID) NR_COUNTERS };
@@ -68,19 +70,8 @@ struct progress {
 	const char	*op;
 	uint64_t	since;		/* ns, 0 between calls */
 	uint64_t	epoch, step;
+	unsigned int	image;
 	pid_t		pid;
-};
-
-struct shared {
-	bool		failed, stop;
-	uint64_t	seed;
-	unsigned long	counts[NR_COUNTERS];
-	unsigned long	calls[MAX_OPS], done[MAX_OPS];
-	struct progress	progress[WORKERS][THREADS];
-	/* Resumes by any process of a worker: a paused buffer may change meanwhile. */
-	unsigned long	resumes_begun[WORKERS];
-	/* A thread is at one, or its child, which may be killed amidst it. */
-	bool		resuming[WORKERS][THREADS][2];
 };
 
 struct slot {
@@ -94,6 +85,22 @@ struct slot {
 	struct perf_overwrite	ow;
 	uint64_t		head;		/* the last one seen */
 	uint64_t		id;
+};
+
+struct shared {
+	bool		failed, stop;
+	uint64_t	seed;
+	unsigned long	counts[NR_COUNTERS];
+	unsigned long	calls[MAX_OPS], done[MAX_OPS];
+	struct progress	progress[WORKERS][THREADS];
+	/* Resumes by any process of a worker: a paused buffer may change meanwhile. */
+	unsigned long	resumes_begun[WORKERS];
+	/* A thread is at one, or its child, which may be killed amidst it. */
+	bool		resuming[WORKERS][THREADS][2];
+	/* For a worker that executes itself: all else is new then. */
+	struct slot	slots[WORKERS][SLOTS];
+	unsigned int	tracepoints[16], nr_tracepoints;
+	int		programs[4], output_map;
 };
 
 /* Another mapping of some event, which nobody reads. */
@@ -177,9 +184,9 @@ static inline void violation(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	printf("FAIL seed %llu, worker %d, thread %d, epoch %llu, step %llu, %s: %s\n",
+	printf("FAIL seed %llu, worker %d, thread %d, epoch %llu, image %u, step %llu, %s: %s\n",
 	       (unsigned long long)shared->seed, worker_nr, thread_nr,
-	       (unsigned long long)p->epoch, (unsigned long long)at_step,
+	       (unsigned long long)p->epoch, p->image, (unsigned long long)at_step,
 	       p->op ? p->op : "-", text);
 	fflush(stdout);
 }
