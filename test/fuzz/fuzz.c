@@ -487,13 +487,71 @@ static bool step_wild_map(struct random *r)
 	return done;
 }
 
+/*
+ * A mapping of perf's keeps its size and stays in one piece, as perf_mmap_close() gives back what
+ * its VMA is long: all bases forbid to split it (may_split) and to let it grow (VM_DONTEXPAND).
+ * One of several pages can be read: else mprotect() would have nothing to do, and succeed.
+ */
+static void change_mapping(struct random *r, void *area, size_t size)
+{
+	static const char *const kinds[] = {
+		"munmap() of a page", "munmap() of the beginning", "mprotect() of the beginning",
+		"a smaller size", "a move of the beginning", "a larger size", "a second mapping",
+		"a move that leaves the mapping",
+	};
+	size_t pages = size / page_size, larger = size + (1 + below(r, 8)) * page_size;
+	size_t part = pages > 1 ? (1 + below(r, pages - 1)) * page_size : 0;
+	unsigned int kind = part ? below(r, 8) : 5 + below(r, 3);
+	int flags = one_in(r, 2) ? MREMAP_MAYMOVE : 0, expected = EINVAL;
+	bool refused = false;
+	void *to;
+
+	switch (kind) {
+	case 0:
+		refused = munmap((char *)area + part, page_size);
+		break;
+	case 1:
+		refused = munmap(area, part);
+		break;
+	case 2:
+		refused = mprotect(area, part, PROT_NONE);
+		break;
+	case 3:
+		refused = mremap(area, size, part, flags) == MAP_FAILED;
+		break;
+	case 4:
+		/* Unmapped before the move is refused: another thread may map something there. */
+		to = mmap(NULL, part, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (to == MAP_FAILED)
+			return;
+		refused = mremap(area, part, part, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED;
+		break;
+	case 5:
+		expected = EFAULT;
+		refused = mremap(area, size, larger, flags) == MAP_FAILED;
+		break;
+	case 6:
+		expected = EFAULT;
+		refused = mremap(area, 0, size, MREMAP_MAYMOVE) == MAP_FAILED;
+		break;
+	default:
+		refused = mremap(area, size, size, MREMAP_MAYMOVE | MREMAP_DONTUNMAP) == MAP_FAILED;
+	}
+	if (!refused)
+		violation("%s was possible, at %zu in a mapping of %zu bytes", kinds[kind], part,
+			  size);
+	else if (errno != expected && errno != ENOMEM)
+		violation("%s, at %zu in a mapping of %zu bytes: %s", kinds[kind], part, size,
+			  strerror(errno));
+	else
+		count(COUNT_REFUSED, 1);
+}
+
 static bool step_wild_unmap(struct random *r)
 {
 	unsigned int i = below(r, ARRAY_SIZE(wilds)), kind = below(r, 6);
 	struct wild *w = &wilds[i];
 	bool done = false;
-	size_t half;
-	void *area;
 
 	if (__atomic_exchange_n(&wild_busy[i], true, __ATOMIC_ACQUIRE))
 		return false;
@@ -501,23 +559,8 @@ static bool step_wild_unmap(struct random *r)
 		goto out;
 	switch (kind) {
 	case 0:
-		/* Kernels refuse to split it; where it was done, what is there then isn't ours. */
-		half = w->size / 2 / page_size * page_size;
-		done = !munmap((char *)w->area + half, page_size);
-		if (!done)
-			break;
-		if (w->size > half + page_size)
-			munmap((char *)w->area + half + page_size, w->size - half - page_size);
-		w->size = half;
-		if (!half)
-			w->area = NULL;
-		break;
 	case 1:
-		area = mremap(w->area, w->size, w->size + page_size, MREMAP_MAYMOVE);
-		if (area != MAP_FAILED) {
-			w->area = area;
-			w->size += page_size;
-		}
+		change_mapping(r, w->area, w->size);
 		break;
 	case 2:
 		done = !mprotect(w->area, page_size, PROT_NONE);
@@ -570,7 +613,7 @@ out:
 static bool step_mremap(struct random *r)
 {
 	struct slot *s = any_slot(r);
-	bool done = false, elsewhere = one_in(r, 2);
+	bool done = false, change = one_in(r, 3), elsewhere = one_in(r, 2);
 	size_t size;
 	void *area, *to;
 
@@ -579,6 +622,10 @@ static bool step_mremap(struct random *r)
 	if (!s->mapped)
 		goto out;
 	size = s->ow.size + page_size;
+	if (change) {
+		change_mapping(r, s->ow.meta, size);
+		goto out;
+	}
 	if (elsewhere) {
 		to = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (to == MAP_FAILED)

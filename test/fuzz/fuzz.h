@@ -56,6 +56,7 @@
 	count(HOTPLUGS, "CPUs that went or came")		\
 	count(DIRECTED, "events opened into another's buffer")	\
 	count(WRITABLE, "mappings made writable")		\
+	count(REFUSED, "changes to a part of a mapping or to its size, refused") \
 	count(EXECUTED, "programs executed")				\
 	count(KEPT, "events that a worker kept when it executed itself") \
 	count(TORN, "mappings that it had then")
