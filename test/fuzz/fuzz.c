@@ -1567,6 +1567,30 @@ static void find_tracepoints(void)
 	}
 }
 
+/*
+ * The first event of a tracepoint and the end of the last one have the kernel change a call in its
+ * text. Where QEMU emulates several processors, one of them may run into the breakpoint of such a
+ * change after it was removed: config/kernel.config has no jump labels for that. With an event of
+ * each tracepoint for the whole run, none of those that come and go is the first or the last.
+ */
+static void hold_tracepoints(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .disabled = 1,
+	};
+
+	for (unsigned int i = 0; i < shared->nr_tracepoints; i++) {
+		int fd;
+
+		attr.config = shared->tracepoints[i];
+		fd = syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		/* Out of any_fd()'s reach. */
+		if (fd < 0 || fcntl(fd, F_DUPFD_CLOEXEC, SHARED_FD + 1) < 0)
+			die("tracepoint %u can't be held", shared->tracepoints[i]);
+		close(fd);
+	}
+}
+
 #define INSN(_code, _dst, _src, _off, _imm) ((struct bpf_insn) {	\
 	.code = (_code), .dst_reg = (_dst), .src_reg = (_src), .off = (_off), .imm = (_imm) })
 
@@ -1869,6 +1893,7 @@ int main(int argc, char **argv)
 	printf("seed %llu, %u seconds, %d CPUs\n", (unsigned long long)seed, seconds, nr_cpus);
 	fflush(stdout);
 	find_tracepoints();
+	hold_tracepoints();
 	load_programs();
 	/* By perf's usual allowance hardly a process would have any page pinned. */
 	if (!write_file("/proc/sys/kernel/perf_event_mlock_kb", MLOCK_KB))
