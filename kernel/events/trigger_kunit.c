@@ -392,18 +392,27 @@ static void trigger_break_desc(const struct trigger_break_param *p, char *desc)
 
 KUNIT_ARRAY_PARAM(trigger_break, trigger_break_params, trigger_break_desc);
 
-/* A breakpoint on a word of the first buffer, to be released before all else. */
+/* A breakpoint on a word, to be released before all else. */
+static struct perf_event *trigger_test_watch_word(struct kunit *test, struct trigger_test *t,
+						  void *word, unsigned int size, bool on_read,
+						  perf_overflow_handler_t handler)
+{
+	t->hits = 0;
+	t->word = kunit_breakpoint_word(word, size);
+	t->fired = false;
+
+	return kunit_breakpoint(test, word, size, on_read, handler, t);
+}
+
+/* On a word of the first buffer. */
 static struct perf_event *trigger_test_watch(struct kunit *test, struct trigger_test *t,
 					     const struct trigger_break_param *p,
 					     perf_overflow_handler_t handler)
 {
-	t->hits = 0;
-	t->word = kunit_breakpoint_word((void *)t->rb[0] + p->offset, p->size);
 	t->fire_at = p->fire_at;
-	t->fired = false;
 
-	return kunit_breakpoint(test, (void *)t->rb[0] + p->offset, p->size, p->on_read,
-				handler, t);
+	return trigger_test_watch_word(test, t, (void *)t->rb[0] + p->offset, p->size,
+				       p->on_read, handler);
 }
 
 static void trigger_test_break(struct perf_event *bp, struct perf_sample_data *data,
@@ -563,11 +572,8 @@ static void test_refused_by_breakpoint(struct kunit *test)
 		bytes = trigger_test_bytes(t, 0);
 
 		m = list_first_entry(&t->set->members, struct perf_trigger_member, entry);
-		t->hits = 0;
-		t->word = kunit_breakpoint_word(&m->records, sizeof(m->records));
-		t->fired = false;
-		bp = kunit_breakpoint(test, &m->records, sizeof(m->records), false,
-				      trigger_test_break_full, t);
+		bp = trigger_test_watch_word(test, t, &m->records, sizeof(m->records), false,
+					     trigger_test_break_full);
 		trigger_test_sample(t, 1, 2);
 		perf_event_release_kernel(bp);
 

@@ -1177,7 +1177,7 @@ static bool step_exec(struct random *r)
 	snprintf(worker, sizeof(worker), "%d", worker_nr);
 	snprintf(name, sizeof(name), "%llu", (unsigned long long)epoch);
 	snprintf(number, sizeof(number), "%u", image + 1);
-	/* Handlers are lost. What is ignored stays so. */
+	/* The next image inherits no handler, and SIGIO would kill it; what is ignored stays ignored. */
 	signal(SIGIO, SIG_IGN);
 	execv("/proc/self/exe", arguments);
 	signal(SIGIO, ignore);
